@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REPORTS_EXCEPTIONS 27 /* the first such release of OTP: 27.1, before it one that is rare   \
-                               */
+#define REPORTS_EXCEPTIONS                                                                         \
+    27 /* the first such release of OTP: 27.1, before it one that is rare                          \
+        */
 
 enum { CALLS_PER_PROCESS = 8, CALLS_MIN = 1024, CALLS_MAX = 1 << 20 };
 

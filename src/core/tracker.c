@@ -237,22 +237,72 @@ static void pop_run(struct core *c, struct proc *p, uint32_t caller, uint64_t ts
         pop(c, p, ts, how);
 }
 
+static uint64_t function_bit(uint32_t fn)
+{
+    return UINT64_C(1) << (fn * UINT32_C(2654435761) >> 26);
+}
+
+static bool is_nested(const struct core *c, uint8_t inner, uint8_t outer)
+{
+    return c->tracker.nested[inner] >> outer & 1;
+}
+
+/* The innermost call returned, or its direct caller has caught an exception. Calls with the same
+ * caller below it have made it with a tail call, and end, too, unless it is known that they have
+ * called that function again (a wrapper as timer:tc/3, at two levels). */
+static void returned(struct core *c, struct proc *p, const struct event *ev)
+{
+    uint8_t inner = c->calls.call[p->top].tier;
+
+    p->caught_ns = p->left_ns = 0;
+    p->returned |= function_bit(ev->fn);
+    p->run_fn = 0;
+    pop(c, p, ev->ts_ns, END_RETURNED);
+    while (p->depth > 0 && c->calls.call[p->top].caller == ev->fn) {
+        uint8_t outer = c->calls.call[p->top].tier;
+        if (is_nested(c, inner, outer)) {
+            p->left_ns = ev->ts_ns;
+            return;
+        }
+        if (!p->run_fn) {
+            p->run_fn = ev->fn;
+            p->run[0] = inner;
+            p->run[1] = outer;
+        }
+        pop(c, p, ev->ts_ns, END_RETURNED);
+        inner = outer;
+    }
+}
+
+/* An event shows that a call that was left open had ended with the one above it. */
+static void end_left(struct core *c, struct proc *p, uint32_t at)
+{
+    if (!p->left_ns || p->top == at || c->calls.call[p->top].start_ns >= p->left_ns)
+        return;
+    for (size_t i = 0; i < TIER_MAX; i++)
+        c->tracker.nested[i] &= ~(UINT64_C(1) << c->calls.call[p->top].tier);
+    pop(c, p, p->left_ns, END_RETURNED);
+    p->left_ns = 0;
+}
+
 /* An exception has ended the calls above `at`: those that began before it was caught, then. True:
  * it was caught before this event. */
 static bool pop_above(struct core *c, struct proc *p, uint32_t at, uint64_t ts)
 {
-    bool caught = c->calls.call[p->top].start_ns < p->caught_ns;
+    end_left(c, p, at);
+    bool caught = p->top == at || c->calls.call[p->top].start_ns < p->caught_ns;
 
     while (p->top != at)
         pop(c, p, caught ? p->caught_ns : ts, END_ERROR);
     return caught;
 }
 
-/* The event returns to a function that no open call has returned to or is: an exception has ended
- * the innermost call, and that function, between the tiers, has caught it. Calls further out may
- * have ended, too, which later events show. Not so if the event may belong to a call that is not on
- * the stack: an inner call of a recursive tier, a call to a server that is observed for its
- * mailbox, or one that was dropped or refused. -> false: the event belongs to no call. */
+/* The event returns to a function that no open call has as its caller, or is: an exception has
+ * ended the innermost call, and that function, between the tiers, has caught it. Calls further out
+ * may have ended, too, which later events show. Not so if the event may belong to a call that is
+ * not on the stack: an inner call of a recursive tier, one that has ended too early with a call of
+ * the same caller, one to a server that is observed for its mailbox, or one that was dropped or
+ * refused. -> false: the event belongs to no call. */
 static bool caught_between(struct core *c, const struct event *ev, struct proc *p)
 {
     struct call *top = &c->calls.call[p->top];
@@ -263,18 +313,16 @@ static bool caught_between(struct core *c, const struct event *ev, struct proc *
     }
     if (mailbox_failed(c, ev))
         return true;
-    if (top->start_ns < c->tracker.dropped_ns || top->start_ns < c->tracker.unknown_ns)
+    if (p->run_fn && p->run_fn == ev->fn) {
+        c->tracker.nested[p->run[0]] |= UINT64_C(1) << p->run[1];
+        p->run_fn = 0;
+    }
+    if (top->start_ns < c->tracker.dropped_ns || top->start_ns < c->tracker.unknown_ns ||
+        p->returned & function_bit(ev->fn))
         return false;
     p->caught_ns = ev->ts_ns;
     pop_run(c, p, top->caller, ev->ts_ns, END_ERROR);
     return true;
-}
-
-/* The innermost call returned, or its direct caller has caught an exception. */
-static void returned(struct core *c, struct proc *p, const struct event *ev)
-{
-    p->caught_ns = 0;
-    pop_run(c, p, ev->fn, ev->ts_ns, END_RETURNED);
 }
 
 /* The function to which the event returns is the tier of the call below `at`. */

@@ -17,6 +17,8 @@ struct tracker {
     uint64_t called_ns;  /* the newest call */
     uint64_t dropped_ns; /* time of the last dropped events; 0: none */
     uint64_t unknown_ns; /* time of the last call that was not put on a stack; 0: none */
+    uint64_t nested[64]; /* nested[a], bit b: a call of tier a inside of one of tier b, from the
+                            same function, is not a tail call: each returns to that function */
 };
 
 void tracker_event(struct core *c, const struct event *ev);

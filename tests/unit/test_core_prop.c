@@ -56,7 +56,8 @@ struct frame {
 };
 
 struct tproc {
-    uint64_t pid, token, delay, caught; /* caught: when an exception was, between tiers */
+    uint64_t pid, token, delay;
+    uint64_t caught, returned; /* as in core/calls */
     struct frame f[DEPTH];
     int depth;
 };
@@ -270,6 +271,13 @@ static void leave_frame(struct tproc *p, bool error, uint8_t kind)
     p->depth--;
 }
 
+/* The tracker takes the return to a function to which calls have returned for that of another call.
+ */
+static uint64_t function_bit(uint32_t fn)
+{
+    return UINT64_C(1) << (fn * UINT32_C(2654435761) >> 26);
+}
+
 static void do_return(struct tproc *p)
 {
     struct frame *f = &p->f[p->depth - 1];
@@ -277,7 +285,10 @@ static void do_return(struct tproc *p)
     uint32_t to = as_caller(f->ret_to);
 
     leave_frame(p, false, vm.mode == RETURNS_FULL ? EVENT_RETURN : 0);
-    p->caught = any ? 0 : p->caught;
+    if (any) {
+        p->caught = 0;
+        p->returned = top_call(p) < 0 ? 0 : p->returned | function_bit(to);
+    }
     if (any && vm.mode == RETURNS_LEAN)
         tell(p, (struct event){.fn = to, .kind = EVENT_RETURN_TO});
 }
@@ -315,6 +326,8 @@ static void do_raise(struct tproc *p, int from)
     if (with && in_doubt(p) && (by_tier || with > 1))
         return;
     bool between = with && !by_caller && !by_tier;
+    if (between && p->returned & function_bit(to))
+        return;
     bool error = with > 1 || !by_caller;
     while (p->depth > from)
         leave_frame(p, error, 0);
@@ -322,6 +335,7 @@ static void do_raise(struct tproc *p, int from)
         p->caught = vm.now;
     else if (by_caller)
         p->caught = 0;
+    p->returned = top_call(p) < 0 ? 0 : by_caller ? p->returned | function_bit(to) : p->returned;
     if (with)
         tell(p, (struct event){.fn = to, .kind = EVENT_RETURN_TO});
 }
@@ -332,7 +346,7 @@ static void do_die(struct tproc *p)
     while (p->depth)
         leave_frame(p, true, 0);
     p->pid = vm.next_pid++;
-    p->token = p->caught = 0;
+    p->token = p->caught = p->returned = 0;
 }
 
 static bool same_request(const struct tproc *p)

@@ -239,6 +239,79 @@ static void recursion_through_a_helper(void **state)
     done(&f);
 }
 
+/* a and b are called by the same function m1 (as timer:tc/3), b inside of a. From the second time
+ * on it is known that b is no tail call. */
+static void a_wrapper_at_two_levels(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    for (unsigned i = 0; i < 10; i++) {
+        double at = 20 * (double)i;
+        call(&f, at, P1, 7 + i, E, M0);
+        call(&f, at + 1, P1, 7 + i, A, M1);
+        call(&f, at + 2, P1, 7 + i, B, M1);
+        ret(&f, at + 3, P1, M1);
+        ret(&f, at + 6, P1, M1);
+        ret(&f, at + 7, P1, M0);
+    }
+    until(&f, 300);
+    EXPECT_REQUESTS(&f, 10, 10, 0, 0);
+    assert_int_equal(orphan_returns(&f), 1);
+    assert_int_equal(row(&f, E, NULL).errors + row(&f, A, NULL).errors, 0);
+    expect_ms(row(&f, E, NULL).max_us, 7);
+    expect_ms(row(&f, A, NULL).min_us, 2); /* the first */
+    expect_ms(row(&f, A, NULL).mean_us, 4.7);
+    expect_ms(row(&f, B, NULL).max_us, 1);
+    done(&f);
+}
+
+/* Later a tail-calls b. */
+static void a_wrapper_and_a_tail_call(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    for (unsigned i = 0; i < 4; i++) {
+        double at = 20 * (double)i;
+        call(&f, at, P1, 7 + i, E, M0);
+        call(&f, at + 1, P1, 7 + i, A, M1);
+        call(&f, at + 2, P1, 7 + i, B, M1);
+        ret(&f, at + 3, P1, M1);
+        if (i < 2)
+            ret(&f, at + 6, P1, M1);
+        ret(&f, at + 7, P1, M0);
+    }
+    until(&f, 300);
+    EXPECT_REQUESTS(&f, 4, 4, 0, 0);
+    assert_int_equal(row(&f, E, NULL).errors + row(&f, A, NULL).errors, 0);
+    expect_ms(row(&f, E, NULL).max_us, 7);
+    expect_ms(row(&f, A, NULL).mean_us, (2 + 5 + 2 + 2) / 4.0);
+    done(&f);
+}
+
+/* a calls itself through m1, as through lists:map/2: only its outermost call is counted, and what
+ * the inner ones return to ends nothing else. */
+static void recursion_through_a_wrapper(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, M1);
+    call(&f, 2, P1, 7, A, M1);
+    call(&f, 3, P1, 7, A, M1);
+    ret(&f, 4, P1, M1);
+    call(&f, 5, P1, 7, B, FN_A);
+    ret(&f, 6, P1, FN_A);
+    ret(&f, 7, P1, M1);
+    ret(&f, 8, P1, M1);
+    ret(&f, 9, P1, M0);
+    until(&f, 100);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    assert_int_equal(row(&f, E, NULL).errors, 0);
+    assert_int_equal(row(&f, A, NULL).errors, 0);
+    expect_ms(row(&f, E, NULL).max_us, 9);
+    done(&f);
+}
+
 /* Before OTP 27.1: b has failed without an event, and its caller was not the one to catch it. */
 static void a_return_of_an_old_release_is_a_return(void **state)
 {
@@ -336,6 +409,9 @@ int main(void)
         cmocka_unit_test(a_call_goes_on_after_a_catch),
         cmocka_unit_test(each_request_that_fails_has_its_own_end),
         cmocka_unit_test(recursion_through_a_helper),
+        cmocka_unit_test(a_wrapper_at_two_levels),
+        cmocka_unit_test(a_wrapper_and_a_tail_call),
+        cmocka_unit_test(recursion_through_a_wrapper),
         cmocka_unit_test(a_return_of_an_old_release_is_a_return),
         cmocka_unit_test(undefined_caller),
         cmocka_unit_test(server_loop_that_never_returns),
