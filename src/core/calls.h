@@ -55,8 +55,6 @@ struct proc {
     uint64_t caught_ns;  /* a function that is not on the stack caught an exception then, so calls
                             that began earlier may have ended; 0: none */
     uint64_t returned;   /* a bit for each function that calls have returned to, by its hash */
-    uint32_t run_fn;     /* function that two calls returned to at once last; 0: none */
-    uint8_t run[2];      /* their tiers, the inner one first */
     uint64_t left_ns;    /* a call was left open then, because of `nested`; 0: none */
 };
 

@@ -242,6 +242,23 @@ static uint64_t function_bit(uint32_t fn)
     return UINT64_C(1) << (fn * UINT32_C(2654435761) >> 26);
 }
 
+static struct tracker_run *run_of(struct core *c, uint64_t pid)
+{
+    return &c->tracker.run[(pid * UINT64_C(0x9e3779b97f4a7c15) >> 32) % TRACKER_RUNS];
+}
+
+/* A return of no open call: if two calls returned to this function at once, the outer one has
+ * returned only now. */
+static void learn_nested(struct core *c, const struct event *ev)
+{
+    struct tracker_run *r = run_of(c, ev->pid);
+
+    if (!r->fn || r->pid != ev->pid || r->fn != ev->fn)
+        return;
+    c->tracker.nested[r->inner] |= UINT64_C(1) << r->outer;
+    r->fn = 0;
+}
+
 static bool is_nested(const struct core *c, uint8_t inner, uint8_t outer)
 {
     return c->tracker.nested[inner] >> outer & 1;
@@ -256,7 +273,6 @@ static void returned(struct core *c, struct proc *p, const struct event *ev)
 
     p->caught_ns = p->left_ns = 0;
     p->returned |= function_bit(ev->fn);
-    p->run_fn = 0;
     pop(c, p, ev->ts_ns, END_RETURNED);
     while (p->depth > 0 && c->calls.call[p->top].caller == ev->fn) {
         uint8_t outer = c->calls.call[p->top].tier;
@@ -264,11 +280,8 @@ static void returned(struct core *c, struct proc *p, const struct event *ev)
             p->left_ns = ev->ts_ns;
             return;
         }
-        if (!p->run_fn) {
-            p->run_fn = ev->fn;
-            p->run[0] = inner;
-            p->run[1] = outer;
-        }
+        *run_of(c, ev->pid) =
+            (struct tracker_run){.pid = ev->pid, .fn = ev->fn, .inner = inner, .outer = outer};
         pop(c, p, ev->ts_ns, END_RETURNED);
         inner = outer;
     }
@@ -313,12 +326,11 @@ static bool caught_between(struct core *c, const struct event *ev, struct proc *
     }
     if (mailbox_failed(c, ev))
         return true;
-    if (p->run_fn && p->run_fn == ev->fn) {
-        c->tracker.nested[p->run[0]] |= UINT64_C(1) << p->run[1];
-        p->run_fn = 0;
+    if (p->returned & function_bit(ev->fn)) {
+        learn_nested(c, ev);
+        return false;
     }
-    if (top->start_ns < c->tracker.dropped_ns || top->start_ns < c->tracker.unknown_ns ||
-        p->returned & function_bit(ev->fn))
+    if (top->start_ns < c->tracker.dropped_ns || top->start_ns < c->tracker.unknown_ns)
         return false;
     p->caught_ns = ev->ts_ns;
     pop_run(c, p, top->caller, ev->ts_ns, END_ERROR);
@@ -352,6 +364,7 @@ static void on_return_to(struct core *c, const struct event *ev)
     if (mailbox_returned(c, ev, p))
         return;
     if (!p) {
+        learn_nested(c, ev);
         c->account.anomalies.orphan_returns++;
         return;
     }
