@@ -189,6 +189,8 @@ static int at_once(struct run *r, struct err *e)
     if (begin(r, e) < 0)
         return -1;
     until = o->duration_ns ? now + o->duration_ns : UINT64_MAX;
+    if (!o->duration_ns)
+        notice("sampling stacks until ^C (--duration sets a time)");
     while (runs && clock_mono_ns() < until) {
         uint64_t next = clock_mono_ns() + 1000000000u;
         runs = r->pump(r->arg, earlier(earlier(until, flush), next));

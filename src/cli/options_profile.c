@@ -60,6 +60,9 @@ static int check_trigger(const struct options *o, const struct given *p)
                         : said(p, "iterations") ? "iterations"
                                                 : NULL;
 
+    if (!o->n_triggers && said(p, "delay"))
+        return err_set(p->e, "--delay with --profile needs a --trigger; --duration sets how long "
+                             "stacks are sampled");
     if (!o->n_triggers && needs)
         return err_set(p->e, "--%s with --profile needs a --trigger; add one, or leave it out",
                        needs);

@@ -269,6 +269,7 @@ static enum full_stage state_of(const struct full_figures *f)
 
 static void hint(struct full_trace *f, const struct full_figures *fig)
 {
+    f->now.waits = fig->waits;
     const struct full_decode_counts *c = full_decoder_counts(f->decoder);
     const struct call_tree_counts *n = call_tree_counts(f->tree);
     uint64_t bad = c->bad + c->missing + n->bad;

@@ -194,7 +194,7 @@ void full_draw_title(const struct full_state *t, struct canvas *c, struct rect a
     ns_text(call_tree_node(t->call_tree, 0)->total_ns, total);
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
     canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "%s of %s  %s, %" PRIu64 " events%s%s%s%s",
-                 what, t->now.what, total, call_tree_counts(t->call_tree)->events,
+                 what, t->of.what, total, call_tree_counts(t->call_tree)->events,
                  hidden[0] ? ", " : "", hidden, more[0] ? ", " : "", more);
 }
 

@@ -32,13 +32,14 @@ void full_state_set(struct full_state *t, struct call_tree *tree, struct stack_p
     t->tree.order = order;
     t->call_tree = tree;
     t->profile = profile;
+    t->of = t->now;
     t->selected = 0;
     t->at = (struct scroll){0};
     t->line = (struct full_line){0};
     t->find[0] = 0;
     full_tree_set(&t->tree, tree);
     t->flame.trace = true;
-    snprintf(t->flame.source, sizeof t->flame.source, "%.190s", t->now.what);
+    snprintf(t->flame.source, sizeof t->flame.source, "%.190s", t->of.what);
     flame_graphs_set(&t->flame, stack_profile_view(profile));
     hide_in_flame(t);
 }
@@ -56,6 +57,9 @@ void full_state_hide_next(struct full_state *t)
 const char *full_state_hidden(const struct full_state *t)
 {
     const struct call_tree_hide *h = &t->tree.hide;
+    if (h->sleep && !t->of.waits && t->of.state == FULL_ENDED)
+        return h->gc ? "garbage collections hidden, waits are not known"
+                     : "waits are not known on this VM";
     return h->sleep && h->gc ? "waits and garbage collections hidden"
            : h->sleep        ? "waits hidden"
            : h->gc           ? "garbage collections hidden"

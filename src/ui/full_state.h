@@ -24,7 +24,8 @@ struct full_line {
 };
 
 struct full_state {
-    struct full_now now;
+    struct full_now now;           /* the newest trace */
+    struct full_now of;            /* the trace of the result */
     struct stack_profile *profile; /* NULL: there is no result */
     struct call_tree *call_tree;
     struct full_tree tree;

@@ -100,6 +100,8 @@ static void sampling_and_threshold_are_told(void **state)
     assert_int_equal(engine_slow(g, "off", &e), 0);
     EXPECT(3, "slow-call threshold: none");
     assert_int_equal(engine_slow(g, "off", &e), 0); /* not a change */
+    assert_int_equal(engine_slow(g, "10", &e), -1);
+    assert_string_equal(e.text, "10 of which unit? write 10ms, 10us or 10s");
     expect(0, 4, NULL, 0);
 }
 

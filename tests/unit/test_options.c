@@ -778,6 +778,7 @@ static void profiles(void **state)
         {{"--profile", "cpu", "-o", "%t.svg", "--trigger", "node.memory", "a@b"}, "--trigger"},
         {{"--profile", "cpu", "-o", "x.svg", "--before", "5s", "a@b"}, "--trigger"},
         {{"--profile", "cpu", "-o", "x.svg", "-n", "5", "a@b"}, "--trigger"},
+        {{"--profile", "cpu", "-o", "x.svg", "-d", "5s", "a@b"}, "--duration"},
         {{"--profile", "cpu", "-o", "x.perf", "--perf-pid", "80", "a@b"}, "integer"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -51,7 +51,8 @@ static bool has(const char *text)
 
 static void now_is(enum full_stage state, const char *says)
 {
-    struct full_now now = {.state = state, .what = "a request named update", .attempts = 3};
+    struct full_now now = {
+        .state = state, .what = "a request named update", .attempts = 3, .waits = true};
     snprintf(now.says, sizeof now.says, "%s", says);
     ui_set_full(u, &now);
     run("");
@@ -225,6 +226,33 @@ static void the_tree(void **state)
     assert_true(has("json:decode/2"));
 }
 
+/* A later trace that fails does not put its name on the result of this one. */
+static void a_result_keeps_its_name(void **state)
+{
+    (void)state;
+    run("X");
+    give(false, false);
+    run("");
+    assert_true(has("CALL TREE of a request named update"));
+    struct full_now now = {.state = FULL_NOT_CAUGHT, .what = "a request named GET /"};
+    ui_set_full(u, &now);
+    run("");
+    assert_true(has("CALL TREE of a request named update"));
+}
+
+static void waits_that_are_not_known_are_not_hidden(void **state)
+{
+    struct stack_profile *p;
+    struct full_now now = {.state = FULL_ENDED, .what = "a request"};
+    (void)state;
+    run("X");
+    ui_set_full(u, &now);
+    struct call_tree *t = fake_trace(false, false, &p);
+    ui_set_full_result(u, t, p);
+    run("a");
+    assert_true(has("waits are not known on this VM") && !has("waits hidden"));
+}
+
 static void hidden_and_sorted(void **state)
 {
     (void)state;
@@ -390,6 +418,8 @@ int main(void)
         TEST(it_waits_visibly),
         TEST(the_tree),
         TEST(hidden_and_sorted),
+        TEST(a_result_keeps_its_name),
+        TEST(waits_that_are_not_known_are_not_hidden),
         TEST(search),
         TEST(flame_graph_and_time_line),
         TEST(export_goes_to_the_trace),

@@ -49,6 +49,7 @@ struct full_now {
     uint64_t functions; /* functions that have a pattern */
     uint64_t waited_ns; /* since it was requested */
     uint64_t events, budget;
+    bool waits; /* after the end: the VM reported waits; false: functions include them */
 };
 
 #endif
