@@ -293,6 +293,10 @@ static int slow_rows(const struct snapshot *s, int rows)
 static void draw_pane(struct ui_shared *sh, struct canvas *c, struct rect a,
                       const struct snapshot *s)
 {
+    if (!sh->slow.pane_focus) { /* the newest, wherever the screen of slow requests was left */
+        sh->slow.seq = 0;
+        sh->slow.at.sel = sh->slow.at.top = 0;
+    }
     struct slow_picks p = slow_list_pick(&sh->slow, s);
     slow_list_draw(&sh->slow, c, a, s, &p, sh->slow.pane_focus);
     free(p.at);

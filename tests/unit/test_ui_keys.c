@@ -722,6 +722,15 @@ static void selected_slow_call_stays_when_new_ones_come(void **state)
     assert_true(picture_has(&c, "create  77.2ms"));
 }
 
+static void the_table_shows_the_newest_slow_requests(void **state)
+{
+    (void)state;
+    run("S<End><Esc>");
+    assert_true(picture_has(&c, "create  77.2ms"));
+    run("S");
+    assert_true(picture_has(&c, "create  77.2ms"));
+}
+
 static void slow_calls_are_filtered(void **state)
 {
     (void)state;
@@ -1210,6 +1219,7 @@ int main(void)
         T(messages_go_with_the_next_key),
         T(every_screen_opens_and_closes),
         T(selected_slow_call_stays_when_new_ones_come),
+        T(the_table_shows_the_newest_slow_requests),
         T(slow_calls_are_filtered),
         T(a_slow_call_opens_its_waterfall),
         T(a_waterfall_offers_what_is_called),
