@@ -67,7 +67,7 @@ found({M, F, A} = MFA) ->
     Name = kprof_text:mfa(M, F, A),
     case calls(MFA, chunk(<<"Code">>, Chunks, M), Atoms, Imports) of
         {ok, Calls, 0} -> told(Calls, kprof_text:format("functions that ~ts calls", [Name]));
-        {ok, Calls, N} -> told(Calls, kprof_text:format("functions that ~ts calls; chosen at run time: ~b more", [Name, N]));
+        {ok, Calls, N} -> told(Calls, kprof_text:format("functions that ~ts calls (and ~b that it chooses at run time)", [Name, N]));
         other -> exit({refused, kprof_text:format("the file of ~ts contains a different version from the loaded one", [M])});
         unknown -> told(tuple_to_list(Imports), kprof_text:format("functions of other modules that ~ts calls: the code of ~ts was compiled with a newer OTP", [M, Name]))
     end.

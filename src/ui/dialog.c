@@ -142,9 +142,11 @@ void dialog_release(struct dialog *d)
     prompt_release(&d->prompt);
 }
 
+#define FIND "   find: "
+
 static void menu_draw(struct menu *m, struct canvas *c, int bottom)
 {
-    size_t widest = strlen(m->title) + (m->typed[0] ? strlen(m->typed) + 2 : 0);
+    size_t widest = strlen(m->title) + (m->typed[0] ? strlen(m->typed) + strlen(FIND) : 0);
     for (size_t i = 0; i < m->n; i++) {
         size_t w = text_width(m->item[i], strlen(m->item[i]));
         widest = w > widest ? w : widest;
@@ -157,7 +159,7 @@ static void menu_draw(struct menu *m, struct canvas *c, int bottom)
     scroll_fit(&m->at, m->n, (size_t)shown);
     m->at.row = row + 1;
     canvas_fill(c, row, col, cols, STYLE_KEY, ' ');
-    canvas_textf(c, row, col + 1, cols - 1, STYLE_KEY, "%s%s%s", m->title, m->typed[0] ? ": " : "",
+    canvas_textf(c, row, col + 1, cols - 1, STYLE_KEY, "%s%s%s", m->title, m->typed[0] ? FIND : "",
                  m->typed);
     for (int i = 0; i < shown; i++) {
         size_t at = m->at.top + (size_t)i;
