@@ -8,6 +8,7 @@
 #ifndef KPROF_CORE_TRACKER_H
 #define KPROF_CORE_TRACKER_H
 
+#include <kprof/core/tier.h>
 #include <stdint.h>
 
 enum { TRACKER_RUNS = 64 };
@@ -20,12 +21,12 @@ struct tracker {
     uint64_t dropped_ns; /* time of the last dropped events; 0: none */
     uint64_t unknown_ns; /* time of the last call that was not put on a stack; 0: none */
     struct tracker_run {
-        uint64_t pid;
-        uint32_t fn;          /* two calls of the process returned to this function at once */
-        uint8_t inner, outer; /* their tiers */
-    } run[TRACKER_RUNS];      /* the last ones; at the hash of the pid */
-    uint64_t nested[64]; /* nested[a], bit b: a call of tier a inside of one of tier b, from the
-                            same function, is not a tail call: each returns to that function */
+        uint64_t pid, ts_ns;
+        uint32_t fn;           /* two calls of the process returned to this function at once */
+        uint8_t inner, outer;  /* their tiers */
+    } run[TRACKER_RUNS];       /* the last ones; at the hash of the pid */
+    uint64_t nested[TIER_MAX]; /* nested[a], bit b: a call of tier a inside of one of tier b, from
+                            the same function, is not a tail call: each returns to that function */
 };
 
 void tracker_event(struct core *c, const struct event *ev);

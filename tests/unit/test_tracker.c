@@ -288,6 +288,29 @@ static void a_wrapper_and_a_tail_call(void **state)
     done(&f);
 }
 
+/* What was learned by mistake ends nothing and lasts for one call: the entry, which tail-calls a,
+ * is left open once, and its next call shows that it has ended. */
+static void a_tail_call_in_a_server(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    for (unsigned i = 0; i < 4; i++) {
+        double at = 20 * (double)i;
+        call(&f, at, P1, 7 + i, E, M1);
+        call(&f, at + 2, P1, 7 + i, A, M1);
+        ret(&f, at + 3, P1, M1);
+        if (i == 0)
+            ret(&f, at + 4, P1, M1); /* of a call that nobody knows */
+    }
+    until(&f, 300);
+    EXPECT_REQUESTS(&f, 4, 4, 0, 0);
+    assert_int_equal(row(&f, E, NULL).count, 4);
+    assert_int_equal(row(&f, E, NULL).errors, 0);
+    expect_ms(row(&f, E, NULL).max_us, 3);
+    expect_ms(row(&f, A, NULL).max_us, 1);
+    done(&f);
+}
+
 /* a calls itself through m1, as through lists:map/2: only its outermost call is counted, and what
  * the inner ones return to ends nothing else. */
 static void recursion_through_a_wrapper(void **state)
@@ -411,6 +434,7 @@ int main(void)
         cmocka_unit_test(recursion_through_a_helper),
         cmocka_unit_test(a_wrapper_at_two_levels),
         cmocka_unit_test(a_wrapper_and_a_tail_call),
+        cmocka_unit_test(a_tail_call_in_a_server),
         cmocka_unit_test(recursion_through_a_wrapper),
         cmocka_unit_test(a_return_of_an_old_release_is_a_return),
         cmocka_unit_test(undefined_caller),
