@@ -90,7 +90,7 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
         {b14, beside_no_jit, Beside andalso not Jit andalso within(Erts, Otp27, Fixed271), "no tracing beside another session on a VM without JIT", "OTP-19248"},
         {b15, attach, Erts < [12, 3] orelse Word =:= 4, "kprof-top needs a 64-bit VM of OTP 24.3 or later", "PR 6662, PR 5078"},
         {c2, sample_memory, true, "stack samples: memory and messages of a process are never requested", "this walks its queue"},
-        {d1, lean_exceptions, Erts < Fixed271, "lean returns: if an exception passes through the caller, the call is shown as ending with its request", "OTP-19122"},
+        {d1, lean_exceptions, Erts < Fixed271, "lean returns: if an exception passes through the caller, the call is shown as ending with the call around it", "OTP-19122"},
         {d2, lean_beside, Beside andalso within(Erts, Otp27, Fixed271), "no lean returns beside another session", "OTP-19122"},
         {d3, bif_beside, Beside andalso (within(Erts, Otp27, Otp28) orelse within(Erts, Otp28, [16, 3])), "no built-in function as a tier beside another session", "PR 10349"},
         {d5, full_request, within(Erts, Otp27, Fixed271), "full trace: of a process only, not of a request", "OTP-19211, OTP-19151"},
