@@ -211,12 +211,19 @@ static void take_frame(struct engine *g)
     }
 }
 
+uint64_t replaying_elapsed_ns(const struct engine *g)
+{
+    uint64_t now = core_now(g->core);
+
+    return g->replay.core_ns && now > g->replay.core_ns ? now - g->replay.core_ns : 0;
+}
+
 /* Without a screen, --duration limits the replay to this much of the recording. */
 static bool enough(const struct engine *g)
 {
     uint64_t most = g->run.replay_most_ns;
 
-    return most && g->replay.core_ns && core_now(g->core) - g->replay.core_ns >= most;
+    return most && replaying_elapsed_ns(g) >= most;
 }
 
 void replaying_pump(struct engine *g)

@@ -3,6 +3,7 @@
 #include "notes.h"
 #include "process_names.h"
 #include "questions.h"
+#include "replaying.h"
 #include "stack_sampling.h"
 #include "wall_clock.h"
 
@@ -205,7 +206,7 @@ static struct snapshot *make(struct engine *g, const struct view_query *query, b
     struct snapshot *s = core_view(g->core, query, wall);
     s->wall_ns = g->replay.file ? wall : clock_wall_ns();
     s->final = final;
-    s->elapsed_s = g->replay.file ? (double)(core_now(g->core) - g->replay.core_ns) / 1e9
+    s->elapsed_s = g->replay.file ? (double)replaying_elapsed_ns(g) / 1e9
                                   : (double)(clock_mono_ns() - g->begun_ns) / 1e9;
     fill_rate(g, &f);
     fill_node(g, &s->node);
