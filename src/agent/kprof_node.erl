@@ -134,7 +134,14 @@ control_word() ->
     Before = erlang:system_info(trace_control_word),
     case [Word || R <- of_others("controller"), #{word := Word} <- [told(R)]] of
         [First | _] -> put(kprof_word, First), {First, Before};
-        [] -> put(kprof_word, Before), {Before, start_word(Before)}
+        [] -> Value = original(Before), put(kprof_word, Value), {Value, start_word(Before)}
+    end.
+
+%% The word of an agent that is just ending, which leaves it to this one: the original value is not known. 0: it is not used.
+original(Before) ->
+    case kprof_spec:ours(Before) of
+        true -> 0;
+        false -> Before
     end.
 
 %% The first ticket is random: with the same one at each start, a sampling of 1 in a million would always select the same three

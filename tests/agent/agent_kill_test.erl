@@ -21,7 +21,8 @@ tests() ->
         {next_one_waits, fun next_one_waits/1},
         {what_another_has_begun_to_load_stays, fun what_another_has_begun_to_load_stays/1},
         {our_own_from_before_gives_way, fun our_own_from_before_gives_way/1},
-        {control_word_is_for_all, fun control_word_is_for_all/1}
+        {control_word_is_for_all, fun control_word_is_for_all/1},
+        {word_of_an_agent_that_is_ending, fun word_of_an_agent_that_is_ending/1}
     ].
 
 tiers() -> trace_config([{entry, 1}, {tier, 1}]).
@@ -213,3 +214,12 @@ kprof_top_killed(T) ->
     nothing_left(T),
     ?equal(Counter(), {call_count, false}),
     stop_workers(Workers).
+
+%% An agent that ends just when another begins leaves its word to that one, which does not know the value from before.
+word_of_an_agent_that_is_ending(T) ->
+    rpc:call(T, erlang, system_flag, [trace_control_word, 1 bsl 27 + 12345]),
+    K = tracing(T),
+    #{tokens := none} = ask(K, detach),
+    reaped(T),
+    ?equal(rpc:call(T, erlang, system_info, [trace_control_word]), 0),
+    nothing_left(T).
