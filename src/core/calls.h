@@ -54,8 +54,10 @@ struct proc {
     uint32_t top, depth; /* on the free list: top is the next free entry */
     uint64_t caught_ns;  /* a function that is not on the stack caught an exception then, so calls
                             that began earlier may have ended; 0: none */
-    uint64_t returned;   /* a bit for each function that calls have returned to, by its hash */
-    uint64_t left_ns;    /* a call was left open then, because of `nested`; 0: none */
+    uint64_t
+        unknown_ns;    /* the last call that is not on this stack, but may return later; 0: none */
+    uint64_t returned; /* a bit for each function that calls have returned to, by its hash */
+    uint64_t left_ns;  /* a call was left open then, because of `nested`; 0: none */
 };
 
 struct calls {

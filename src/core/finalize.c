@@ -233,8 +233,10 @@ static void unlink_call(struct core *c, uint32_t at)
     uint64_t pid = c->calls.call[at].pid;
 
     calls_unlink(&c->calls, at);
-    c->tracker.unknown_ns = c->now_ns; /* it may return later */
-    inside_changed(c, pid, calls_proc(&c->calls, pid), c->now_ns, false);
+    struct proc *p = calls_proc(&c->calls, pid);
+    if (p)
+        p->unknown_ns = c->now_ns;
+    inside_changed(c, pid, p, c->now_ns, false);
 }
 
 static void expire(struct core *c, uint32_t req)

@@ -188,10 +188,16 @@ void mailbox_sent(struct core *c, const struct event *ev)
         m->sent[at].waits = chain(c, at);
 }
 
+/* The message whose answer the process waits for; MAP_EMPTY: none. */
+static uint32_t waits_with(const struct mailbox *m, uint64_t pid)
+{
+    return m->sent ? map_get(&m->by_sender, pid) : MAP_EMPTY;
+}
+
 bool mailbox_returned(struct core *c, const struct event *ev, const struct proc *p)
 {
     struct mailbox *m = &c->mailbox;
-    uint32_t at = m->sent ? map_get(&m->by_sender, ev->pid) : MAP_EMPTY;
+    uint32_t at = waits_with(m, ev->pid);
 
     if (at == MAP_EMPTY || m->sent[at].returns_to != ev->fn)
         return false;
@@ -203,7 +209,7 @@ bool mailbox_returned(struct core *c, const struct event *ev, const struct proc 
 bool mailbox_failed(struct core *c, const struct event *ev)
 {
     struct mailbox *m = &c->mailbox;
-    uint32_t at = m->sent ? map_get(&m->by_sender, ev->pid) : MAP_EMPTY;
+    uint32_t at = waits_with(m, ev->pid);
 
     if (at == MAP_EMPTY)
         return false;
@@ -214,7 +220,7 @@ bool mailbox_failed(struct core *c, const struct event *ev)
 void mailbox_exit(struct core *c, uint64_t pid)
 {
     struct mailbox *m = &c->mailbox;
-    uint32_t at = m->sent ? map_get(&m->by_sender, pid) : MAP_EMPTY;
+    uint32_t at = waits_with(m, pid);
 
     if (at != MAP_EMPTY)
         drop(m, at);

@@ -31,7 +31,7 @@ static void pop_run(struct core *c, struct proc *p, uint32_t caller, uint64_t ts
 
 _Static_assert(TIER_MAX <= 64, "a tier is a bit of tracker.nested");
 
-static uint64_t function_bit(uint32_t fn)
+uint64_t returns_function_bit(uint32_t fn)
 {
     return UINT64_C(1) << (fn * UINT32_C(2654435761) >> 26);
 }
@@ -47,8 +47,7 @@ static void learn_nested(struct core *c, const struct event *ev)
 {
     struct tracker_run *r = run_of(c, ev->pid);
 
-    if (!r->fn || r->pid != ev->pid || r->fn != ev->fn || r->ts_ns < c->tracker.dropped_ns ||
-        r->ts_ns < c->tracker.unknown_ns)
+    if (!r->fn || r->pid != ev->pid || r->fn != ev->fn || r->ts_ns < c->tracker.dropped_ns)
         return; /* or it may be the return of a call that was dropped */
     c->tracker.nested[r->inner] |= UINT64_C(1) << r->outer;
     r->fn = 0;
@@ -67,7 +66,7 @@ static void returned(struct core *c, struct proc *p, const struct event *ev)
     uint8_t inner = c->calls.call[p->top].tier;
 
     p->caught_ns = p->left_ns = 0;
-    p->returned |= function_bit(ev->fn);
+    p->returned |= returns_function_bit(ev->fn);
     returns_pop(c, p, ev->ts_ns, END_RETURNED);
     while (p->depth > 0 && c->calls.call[p->top].caller == ev->fn) {
         uint8_t outer = c->calls.call[p->top].tier;
@@ -120,12 +119,12 @@ static bool caught_between(struct core *c, const struct event *ev, struct proc *
     }
     if (mailbox_failed(c, ev))
         return true;
-    if (p->returned & function_bit(ev->fn)) {
+    if (top->start_ns < c->tracker.dropped_ns || top->start_ns < p->unknown_ns)
+        return false;
+    if (p->returned & returns_function_bit(ev->fn)) {
         learn_nested(c, ev);
         return false;
     }
-    if (top->start_ns < c->tracker.dropped_ns || top->start_ns < c->tracker.unknown_ns)
-        return false;
     p->caught_ns = ev->ts_ns;
     pop_run(c, p, top->caller, ev->ts_ns, END_ERROR);
     return true;

@@ -23,5 +23,6 @@ void returns_of(struct core *c, const struct event *ev); /* EVENT_RETURN, EVENT_
 /* Call this before a call is put on the stack of p: the call may show that earlier ones have ended.
  * Returns p, or NULL if its stack is empty now. */
 struct proc *returns_before_call(struct core *c, const struct event *ev, struct proc *p);
+uint64_t returns_function_bit(uint32_t fn); /* of `returned` in struct proc */
 
 #endif

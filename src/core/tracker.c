@@ -44,7 +44,7 @@ static bool folded(struct core *c, const struct event *ev, struct proc *p,
      * */
     if (ev->caller == top->caller) {
         returns_pop(c, p, ev->ts_ns, END_EXPIRED);
-        c->tracker.unknown_ns = ev->ts_ns; /* if it is not a loop, it returns later */
+        p->unknown_ns = ev->ts_ns; /* if it is not a loop, it returns later */
     }
     return false;
 }
@@ -132,12 +132,13 @@ static void place(struct core *c, const struct event *ev, struct proc *p,
         }
         c->account.anomalies.pids_full += to->kind != TO_NOBODY;
         account_call_refused(&c->account);
-        c->tracker.unknown_ns = ev->ts_ns;
         if (to->starts)
             requests_move(&c->requests, to->req, REQ_EXPIRING);
     }
-    if (p)
+    if (p) {
+        p->unknown_ns = ev->ts_ns;
         calls_trim(&c->calls, p);
+    }
 }
 
 /* Events were dropped since the open call `f` began, and the same caller makes the same call: the
@@ -168,17 +169,18 @@ static struct proc *after_drop(struct core *c, const struct event *ev, struct pr
 static void on_call(struct core *c, const struct event *ev)
 {
     struct tier *t = ev->tier < c->tiers.n ? &c->tiers.tier[ev->tier] : NULL;
+    struct proc *p = calls_proc(&c->calls, ev->pid);
     struct attribution to;
 
     c->account.calls.received++;
     if (!t || !t->active) {
         account_call_refused(&c->account);
-        c->tracker.unknown_ns = ev->ts_ns;
+        if (p)
+            p->unknown_ns = ev->ts_ns;
         return;
     }
     if (!t->fn)
         t->fn = ev->fn;
-    struct proc *p = calls_proc(&c->calls, ev->pid);
     if (p)
         p = returns_before_call(c, ev, p);
     if (c->tracker.dropped_ns && p && c->calls.call[p->top].start_ns < c->tracker.dropped_ns)

@@ -19,7 +19,6 @@ struct event;
 struct tracker {
     uint64_t called_ns;  /* the newest call */
     uint64_t dropped_ns; /* time of the last dropped events; 0: none */
-    uint64_t unknown_ns; /* time of the last call that was not put on a stack; 0: none */
     struct tracker_run {
         uint64_t pid, ts_ns;
         uint32_t fn;           /* two calls of the process returned to this function at once */

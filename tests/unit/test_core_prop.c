@@ -5,6 +5,7 @@
 #include "core_test.h"
 #include "rng.h"
 
+#include <core/returns.h>
 #include <core/state.h>
 
 #include <math.h>
@@ -271,13 +272,6 @@ static void leave_frame(struct tproc *p, bool error, uint8_t kind)
     p->depth--;
 }
 
-/* The tracker takes the return to a function to which calls have returned for that of another call.
- */
-static uint64_t function_bit(uint32_t fn)
-{
-    return UINT64_C(1) << (fn * UINT32_C(2654435761) >> 26);
-}
-
 static void do_return(struct tproc *p)
 {
     struct frame *f = &p->f[p->depth - 1];
@@ -287,7 +281,7 @@ static void do_return(struct tproc *p)
     leave_frame(p, false, vm.mode == RETURNS_FULL ? EVENT_RETURN : 0);
     if (any) {
         p->caught = 0;
-        p->returned = top_call(p) < 0 ? 0 : p->returned | function_bit(to);
+        p->returned = top_call(p) < 0 ? 0 : p->returned | returns_function_bit(to);
     }
     if (any && vm.mode == RETURNS_LEAN)
         tell(p, (struct event){.fn = to, .kind = EVENT_RETURN_TO});
@@ -326,7 +320,7 @@ static void do_raise(struct tproc *p, int from)
     if (with && in_doubt(p) && (by_tier || with > 1))
         return;
     bool between = with && !by_caller && !by_tier;
-    if (between && p->returned & function_bit(to))
+    if (between && p->returned & returns_function_bit(to))
         return;
     bool error = with > 1 || !by_caller;
     while (p->depth > from)
@@ -335,7 +329,9 @@ static void do_raise(struct tproc *p, int from)
         p->caught = vm.now;
     else if (by_caller)
         p->caught = 0;
-    p->returned = top_call(p) < 0 ? 0 : by_caller ? p->returned | function_bit(to) : p->returned;
+    p->returned = top_call(p) < 0 ? 0
+                  : by_caller     ? p->returned | returns_function_bit(to)
+                                  : p->returned;
     if (with)
         tell(p, (struct event){.fn = to, .kind = EVENT_RETURN_TO});
 }

@@ -239,6 +239,27 @@ static void recursion_through_a_helper(void **state)
     done(&f);
 }
 
+/* A server loop of another process, and a call of a removed tier there, hide nothing here. */
+static void other_processes_do_not_matter(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, B, M1);
+    call(&f, 2, P2, 8, E, M1);
+    call(&f, 3, P2, 9, E, M1);
+    feed(&f,
+         (struct event){
+             .ts_ns = call_ev(4, P2, 9, E, M1).ts_ns, .pid = P2, .tier = 60, .kind = EVENT_CALL});
+    ret(&f, 5, P1, M2);
+    ret(&f, 9, P1, M0);
+    until(&f, 50);
+    assert_int_equal(row(&f, B, NULL).errors, 1);
+    expect_ms(row(&f, B, NULL).max_us, 4);
+    assert_int_equal(row(&f, E, NULL).errors, 0);
+    done(&f);
+}
+
 /* a and b are called by the same function m1 (as timer:tc/3), b inside of a. From the second time
  * on it is known that b is no tail call. */
 static void a_wrapper_at_two_levels(void **state)
@@ -432,6 +453,7 @@ int main(void)
         cmocka_unit_test(a_call_goes_on_after_a_catch),
         cmocka_unit_test(each_request_that_fails_has_its_own_end),
         cmocka_unit_test(recursion_through_a_helper),
+        cmocka_unit_test(other_processes_do_not_matter),
         cmocka_unit_test(a_wrapper_at_two_levels),
         cmocka_unit_test(a_wrapper_and_a_tail_call),
         cmocka_unit_test(a_tail_call_in_a_server),
