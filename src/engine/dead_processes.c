@@ -6,7 +6,6 @@
 
 #define DEAD_AFTER_NS 1000000000u
 #define BURY_AFTER_NS 300000000u
-#define LAST_AGE_NS   0
 
 /* The calls are ended later: while events are late, the return of a call may still be in transit.
  */
@@ -46,7 +45,7 @@ bool dead_processes_last(struct engine *g)
     if (!g->dead.last) {
         if (g->dead.n || g->dead.asked_id != g->dead.answered_id)
             return true; /* an earlier question is not done with */
-        size_t n = core_open_pids(g->core, LAST_AGE_NS, &g->dead.from, pids, AGENT_REQUEST_PIDS);
+        size_t n = core_open_pids(g->core, 0, &g->dead.from, pids, AGENT_REQUEST_PIDS);
         if (n)
             g->dead.asked_id = control_ask(g->control, CONTROL_DEAD, 0, NULL, pids, n);
         g->dead.last = true;

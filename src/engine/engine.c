@@ -20,6 +20,7 @@
 #include "settings.h"
 #include "slow_pump.h"
 #include "stack_sampling.h"
+#include "wall_clock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <kprof/base/clock.h>
@@ -208,18 +209,6 @@ int engine_wake_fd(const struct engine *g)
     return g->pipe[0];
 }
 
-/* Advances the time when no events arrive, but not past events that may still be in transit. */
-static void advance(struct engine *g)
-{
-    uint64_t target;
-
-    if (ring_fill(g->ring) || !stream_now(g->stream, clock_mono_ns(), &target))
-        return;
-    g->target_now_ns = target;
-    if (target > FINALIZE_LAG_NS && target - FINALIZE_LAG_NS > core_now(g->core))
-        core_advance(g->core, target - FINALIZE_LAG_NS);
-}
-
 /* The disk may be full: a long run must not end before its operator is told. */
 static void recording_look(struct engine *g)
 {
@@ -262,7 +251,8 @@ bool engine_poll(struct engine *g)
     if (g->control) {
         liveness_listen(g);
         liveness_guard(g);
-        advance(g);
+        if (ring_fill(g->ring) == 0) /* no events arrive */
+            wall_clock_advance(g, clock_mono_ns());
     }
     bool stacks = stack_sampling_take(g);
     while (stacks && g->replay.file) /* more than the inbox holds may come at the next poll */

@@ -5,6 +5,7 @@
 #include "recording_poll.h"
 #include "session_log.h"
 #include "slow_pump.h"
+#include "wall_clock.h"
 
 #include <kprof/base/clock.h>
 #include <stdio.h>
@@ -81,15 +82,10 @@ static void take_exits(struct engine *g, const uint8_t *bytes, size_t n)
 /* As in a live session, heartbeats advance the time while no events arrive. */
 static void advance(struct engine *g)
 {
-    uint64_t target;
-
-    if (!stream_now(g->stream, g->replay.frame.stamp_ns, &target))
+    if (!wall_clock_advance(g, g->replay.frame.stamp_ns))
         return;
-    g->target_now_ns = target;
     g->replay.wall_ns = g->replay.meta.wall_ns + (g->replay.frame.stamp_ns - g->replay.meta_ns);
-    g->replay.core_ns = g->replay.core_ns ? g->replay.core_ns : target;
-    if (target > FINALIZE_LAG_NS && target - FINALIZE_LAG_NS > core_now(g->core))
-        core_advance(g->core, target - FINALIZE_LAG_NS);
+    g->replay.core_ns = g->replay.core_ns ? g->replay.core_ns : g->target_now_ns;
 }
 
 static void drain(struct engine *g)

@@ -11,3 +11,15 @@ uint64_t wall_clock_of_core(const struct engine *g)
         return g->replay.wall_ns ? g->replay.wall_ns + since : g->replay.meta.wall_ns;
     return clock_wall_ns() + (g->target_now_ns ? since : 0);
 }
+
+bool wall_clock_advance(struct engine *g, uint64_t local_ns)
+{
+    uint64_t target;
+
+    if (!stream_now(g->stream, local_ns, &target))
+        return false;
+    g->target_now_ns = target;
+    if (target > FINALIZE_LAG_NS && target - FINALIZE_LAG_NS > core_now(g->core))
+        core_advance(g->core, target - FINALIZE_LAG_NS);
+    return true;
+}

@@ -333,7 +333,7 @@ static struct intent typed(struct ui *u, enum prompt_event ev)
         full_state_find(&u->full, ev == PROMPT_CHANGED ? d->prompt.text : "");
     }
     if (ev == PROMPT_CHANGED && d->prompt_use == PROMPT_TIER) {
-        return text_from(&d->prompt, INTENT_COMPLETE, prompt_name_bytes(&d->prompt));
+        return text_from(&d->prompt, INTENT_COMPLETE, prompt_name_bytes(d->prompt.text));
     }
     return (struct intent){.kind = INTENT_REDRAW};
 }

@@ -45,10 +45,7 @@ void pick_list_open(struct pick_list *p)
 /* True for a text of the form [NAME=]M:F/A; app checks it. */
 static bool is_function(const char *s)
 {
-    size_t colon = strcspn(s, ":("), name = strcspn(s, "=");
-    if (name > 0 && name < colon) {
-        s += name + 1;
-    }
+    s += prompt_name_bytes(s);
     const char *slash = strrchr(s, '/');
     size_t digits = slash ? strspn(slash + 1, "0123456789") : 0;
     if (!slash || slash == s || digits == 0 || digits > 3 || slash[1 + digits]) {

@@ -172,17 +172,17 @@ void prompt_completions(struct prompt *p, const char *const *items, size_t n)
     p->n_items = p->sel = n;
 }
 
-size_t prompt_name_bytes(const struct prompt *p)
+size_t prompt_name_bytes(const char *text)
 {
-    size_t n = strcspn(p->text, "=");
-    size_t colon = strcspn(p->text, ":(");
-    return n > 0 && n < p->len && n < colon ? n + 1 : 0;
+    size_t n = strcspn(text, "=");
+    size_t colon = strcspn(text, ":(");
+    return n > 0 && text[n] && n < colon ? n + 1 : 0;
 }
 
 static enum prompt_event take(struct prompt *p, const char *item, size_t n, enum prompt_event ev)
 {
     char text[PROMPT_BYTES];
-    size_t keep = prompt_name_bytes(p);
+    size_t keep = prompt_name_bytes(p->text);
     if (keep && strncmp(item, p->text, keep) == 0) {
         keep = 0;
     }
@@ -233,7 +233,7 @@ static enum prompt_event complete(struct prompt *p)
         return PROMPT_NOTHING;
     }
     size_t common = common_bytes(p);
-    const char *typed = p->text + prompt_name_bytes(p);
+    const char *typed = p->text + prompt_name_bytes(p->text);
     if (p->sel >= p->n_items && common > strlen(typed) &&
         strncmp(p->items[0], typed, strlen(typed)) == 0) {
         return take(p, p->items[0], common, PROMPT_CHANGED);

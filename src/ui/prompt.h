@@ -47,7 +47,7 @@ enum prompt_event prompt_key(struct prompt *p, int key);
 /* cp: code point of a pasted text. An end of line becomes a blank if there is text on both sides;
  * other control characters are left out. Returns CHANGED or NOTHING. */
 enum prompt_event prompt_paste(struct prompt *p, int cp);
-size_t prompt_name_bytes(const struct prompt *p); /* bytes of `NAME=` at the start of the text */
+size_t prompt_name_bytes(const char *text); /* bytes of `NAME=` at the start */
 void prompt_completions(struct prompt *p, const char *const *items, size_t n);
 /* Draws the line on `row`, or above it if there is an error, which is then on `row`. Completions
  * are above the line. Sets the canvas cursor. */

@@ -263,7 +263,7 @@ void ui_set_completions(struct ui *u, const char *typed, const char *const *item
 {
     struct dialog *d = &u->shared.dialog;
     bool wanted = d->mode == DIALOG_PROMPT && d->prompt_use == PROMPT_TIER;
-    if (wanted && strcmp(typed, d->prompt.text + prompt_name_bytes(&d->prompt)) == 0) {
+    if (wanted && strcmp(typed, d->prompt.text + prompt_name_bytes(d->prompt.text)) == 0) {
         prompt_completions(&d->prompt, items, n);
     }
 }
@@ -298,22 +298,22 @@ static enum prompt_use prompt_of(enum intent_kind which, enum prompt_use last)
 void ui_reprompt(struct ui *u, enum intent_kind which, const char *text, size_t at,
                  const char *error)
 {
-    enum prompt_use use = prompt_of(which, u->shared.dialog.prompt_use);
-    char line[PROMPT_BYTES];
-    const char *why = use == PROMPT_IDENTITY ? rule_line(text, line, sizeof line) : NULL;
-    if (use == PROMPT_IDENTITY && !why) {
-        text = line;
+    struct ui_shared *sh = &u->shared;
+    enum prompt_use use = prompt_of(which, sh->dialog.prompt_use);
+    bool rule = use == PROMPT_IDENTITY;
+    if (rule) {
+        rule_edit_draft(&sh->rule, text);
     }
-    if (u->shared.dialog.mode != DIALOG_NONE || why) { /* the operator has opened another dialog */
-        if (use == PROMPT_IDENTITY && !why) {          /* and corrects it later */
-            rule_edit_draft(&u->shared.rule, text);
-        }
+    /* The operator has opened another dialog, and corrects a rule later; or the rule is too long.
+     */
+    if (sh->dialog.mode != DIALOG_NONE || (rule && !sh->rule.draft[0])) {
         ui_message(u, error, true);
         return;
     }
-    if (use == PROMPT_IDENTITY) {
-        u->shared.rule.draft[0] = 0;
+    if (rule) {
+        rule_edit_open(&sh->rule, &sh->dialog, &sh->message);
+    } else {
+        dialog_prompt(&sh->dialog, use, text);
     }
-    dialog_prompt(&u->shared.dialog, use, text);
-    prompt_error(&u->shared.dialog.prompt, at, error);
+    prompt_error(&sh->dialog.prompt, at, error);
 }
