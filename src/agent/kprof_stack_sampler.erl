@@ -48,7 +48,9 @@
     births :: kprof_stack_births:births(),
     %% rounds
     groups = [] :: [[non_neg_integer()]], % rounds to come, in order
-    interval_us :: pos_integer(),
+    interval_us :: pos_integer(), % as planned
+    pace_us :: pos_integer(), % the mean time between two rounds: longer if intervals were missed
+    planned = {0, 0} :: {non_neg_integer(), non_neg_integer()}, % since the last evaluation: rounds, missed intervals
     next_us :: integer(),
     round = 0 :: non_neg_integer(),
     idle = [] :: [kprof_stack_worker:worker()],
@@ -99,7 +101,7 @@ last(Sampler) ->
 init(Controller, #{interval_us := Us} = Options, Budget) ->
     L = #l{
         options = Options, controller = erlang:monitor(process, Controller), budget = Budget, seed = erlang:phash2({self(), erlang:monotonic_time()}),
-        depth = kprof_stack_worker:depth(), interval_us = Us, next_us = now_us(), table = kprof_stack_table:new(), looked_ns = now_ns(),
+        depth = kprof_stack_worker:depth(), interval_us = Us, pace_us = Us, next_us = now_us(), table = kprof_stack_table:new(), looked_ns = now_ns(),
         births = kprof_stack_births:new(probe())
     },
     self() ! choose,
@@ -145,11 +147,12 @@ handle({last, From, Ref}, #l{controller = Controller} = L) ->
     From ! {stacks_end, Ref},
     receive {'DOWN', Controller, _, _, _} -> exit(normal) end; % it is killed now; nothing more is sampled
 handle({gate, Gate, Budget}, #l{gate = Gate} = L) -> L#l{budget = Budget};
-handle({gate, Gate, Budget}, L) -> tell(L#l{gate = Gate, budget = Budget, next_us = now_us()});
+handle({gate, Gate, Budget}, L) -> tell(L#l{gate = Gate, budget = Budget, next_us = now_us(), planned = {0, 0}});
 handle({who, Who, Statuses, Us, PeriodMs}, #l{options = Options} = L) ->
     New = Options#{who := Who, statuses := Statuses, interval_us := Us, period_ms := PeriodMs},
     Seen = if Who =:= inside -> L#l.seen; true -> none end,
-    choose((unchosen(tell(L)))#l{options = New, interval_us = max(Us, L#l.interval_us), seen = Seen});
+    L1 = planned_every(max(Us, L#l.interval_us), unchosen(tell(L))),
+    choose(L1#l{options = New, planned = {0, 0}, seen = Seen});
 handle(_, L) -> L.
 
 %% ---- Choice of processes ----
@@ -238,10 +241,13 @@ dropped(N, #l{numbers = Numbers, processes = Processes, named = Named, left = Le
 
 %% ---- Rounds ----
 
-%% By the clock, so that a late round does not delay the next one; missed intervals are skipped.
-plan_round(#l{next_us = Next, interval_us = Us, gate = Gate} = L) ->
-    Now = now_us(),
-    At = if Gate > 0 -> Now + ?SHUT_US; Next + Us > Now -> Next + Us; true -> Now + Us end,
+%% By the clock, so that a late round does not delay the next one; missed intervals are skipped, and counted.
+plan_round(#l{gate = Gate} = L) when Gate > 0 -> next_round(now_us() + ?SHUT_US, L);
+plan_round(#l{next_us = Next, interval_us = Us, planned = {Rounds, Missed}} = L) ->
+    More = max(0, now_us() - Next) div Us,
+    next_round(Next + (More + 1) * Us, L#l{planned = {Rounds + 1, Missed + More}}).
+
+next_round(At, L) ->
     erlang:send_after((At + 999) div 1000, self(), round, [{abs, true}]),
     L#l{next_us = At}.
 
@@ -383,11 +389,18 @@ look(#l{looked_ns = Then, answers = Answers, own_ns = Own, interval_us = Us, bud
     Cost = kprof_stack_rate:cost(length(Answers), Each, Own, (Now - Then) * erlang:system_info(schedulers_online)),
     Smooth = (L0#l.cost + Cost) div 2,
     Births = kprof_stack_births:look(probe(), Now div 1000000, L0#l.births),
-    L = gone_quiet(tell(L0#l{looked_ns = Now, answers = [], own_ns = 0, each_ns = Each, cost = Smooth, births = Births})),
+    L = gone_quiet(tell(paced(L0#l{looked_ns = Now, answers = [], own_ns = 0, each_ns = Each, cost = Smooth, births = Births}))),
     case L#l.gate of
-        0 -> L#l{interval_us = kprof_stack_rate:next(Us, Asked, Smooth, Budget)};
+        0 -> planned_every(kprof_stack_rate:next(Us, Asked, Smooth, Budget), L);
         _ -> L
     end.
+
+planned_every(Us, #l{interval_us = Us} = L) -> L;
+planned_every(Us, L) -> L#l{interval_us = Us, pace_us = Us}.
+
+%% If rounds come later than planned (timers of a busy node, or of an interval of 1 ms), each sample stands for more time.
+paced(#l{planned = {0, _}} = L) -> L;
+paced(#l{planned = {Rounds, Missed}, interval_us = Us} = L) -> L#l{pace_us = Us + Us * Missed div Rounds, planned = {0, 0}}.
 
 %% Processes that were inside a request and no longer are.
 gone_quiet(#l{seen = none} = L) -> L;
@@ -407,11 +420,11 @@ tell(#l{seq = Seq, options = #{to := To}, new_processes = Processes, left = Left
         _ -> count(lost, L#l.n_samples, L#l{blocked = true, samples = [], n_samples = 0})
     end.
 
-figures(#l{figures = Totals, choice = Choice, scale = {Of, Is}, interval_us = Us, options = #{interval_us := Asked}} = L) ->
+figures(#l{figures = Totals, choice = Choice, scale = {Of, Is}, interval_us = Us, pace_us = Pace, options = #{interval_us := Asked}} = L) ->
     maps:merge(
         maps:merge(Totals, Choice),
         #{
-            interval_us => Us, asked_us => Asked, weight_us => Us * ?GROUPS * Of div Is, groups => ?GROUPS, chosen => map_size(L#l.processes),
+            interval_us => Us, asked_us => Asked, pace_us => Pace, weight_us => Pace * ?GROUPS * Of div Is, groups => ?GROUPS, chosen => map_size(L#l.processes),
             workers => length(L#l.idle) + map_size(L#l.busy), cost => L#l.cost, sample_ns => L#l.each_ns, gate => L#l.gate,
             depth => L#l.depth, born => kprof_stack_births:born(L#l.births), born_ms => kprof_stack_births:ms(L#l.births)
         }

@@ -281,9 +281,9 @@ static void say(const struct run *r)
             "%.0f ms; cost %.1f%% of the node\n",
             (unsigned long long)r->samples, (double)ns / 1e9, (unsigned long long)s->processes,
             s->each_ms, s->percent);
-    if (s->each_ms > s->each_ms_asked)
-        fprintf(stderr,
-                "kprof-top: sampled less often than requested, to stay below --max-overhead\n");
+    if (s->less_often)
+        fprintf(stderr, "kprof-top: sampled less often than requested, to stay below "
+                        "--max-overhead, or because timers of the node come late\n");
     if (s->skipped + s->lost + r->left_out)
         fprintf(stderr, "kprof-top: samples skipped: %llu; lost: %llu; not stored: %llu\n",
                 (unsigned long long)s->skipped, (unsigned long long)s->lost,

@@ -264,8 +264,10 @@ static void fill_figures(const struct engine *g, struct snap_sampling *s)
     stream_figures(g->stream, &stream);
     s->pause = s->state == SAMPLING_ON ? pause_of(f->gate) : SAMPLING_RUNS;
     s->percent = s->state == SAMPLING_ON ? (double)f->cost_ppm / 1e4 : 0;
-    s->each_ms = (double)(f->interval_us * f->groups) / 1e3;
+    uint64_t us = f->pace_us > f->interval_us ? f->pace_us : f->interval_us;
+    s->each_ms = (double)(us * f->groups) / 1e3;
     s->each_ms_asked = (double)(f->asked_us * f->groups) / 1e3;
+    s->less_often = us * 10 > f->asked_us * 11;
     s->processes = f->chosen;
     s->matched = f->matched;
     s->held = f->held;

@@ -108,12 +108,15 @@ static const struct figure {
     {                                                                                              \
         name, offsetof(struct stack_figures, f)                                                    \
     }
-    FIGURE(asked),     FIGURE(sampled),   FIGURE(other),       FIGURE(died),
-    FIGURE(own),       FIGURE(skipped),   FIGURE(late),        FIGURE(stuck),
-    FIGURE(lost),      FIGURE(cut),       FIGURE(matched),     FIGURE(chosen),
-    FIGURE(walked),    FIGURE(held),      FIGURE(interval_us), FIGURE(asked_us),
-    FIGURE(groups),    FIGURE(weight_us), FIGURE(workers),     FIGURE_NAMED("cost", cost_ppm),
-    FIGURE(sample_ns), FIGURE(depth),     FIGURE(born),        FIGURE(born_ms),
+    FIGURE(asked),     FIGURE(sampled), FIGURE(other),
+    FIGURE(died),      FIGURE(own),     FIGURE(skipped),
+    FIGURE(late),      FIGURE(stuck),   FIGURE(lost),
+    FIGURE(cut),       FIGURE(matched), FIGURE(chosen),
+    FIGURE(walked),    FIGURE(held),    FIGURE(interval_us),
+    FIGURE(asked_us),  FIGURE(pace_us), FIGURE(groups),
+    FIGURE(weight_us), FIGURE(workers), FIGURE_NAMED("cost", cost_ppm),
+    FIGURE(sample_ns), FIGURE(depth),   FIGURE(born),
+    FIGURE(born_ms),
 #undef FIGURE
 #undef FIGURE_NAMED
 };

@@ -199,13 +199,14 @@ static void add_state(struct line *l, const struct snap_sampling *s)
     }
 }
 
-/* How often a process is sampled; less often than requested keeps the cost below --max-overhead. */
+/* How often a process is sampled: less often than requested, to keep the cost below --max-overhead,
+ * or because timers of the node come late. */
 static void add_rate(struct line *l, const struct snap_sampling *s)
 {
     char now[FORMAT_BYTES], asked[FORMAT_BYTES];
     format_us(s->each_ms * 1e3, now);
     format_us(s->each_ms_asked * 1e3, asked);
-    if (s->each_ms > s->each_ms_asked * 1.01) {
+    if (s->less_often) {
         add(l, STYLE_WARN, "every %s (set %s)", now, asked);
     } else if (s->each_ms > 0) {
         add(l, STYLE_NORMAL, "every %s", now);

@@ -30,6 +30,7 @@ tests() ->
         {stack_names, fun stack_names/1},
         {stack_top, fun stack_top/1},
         {stack_statuses, fun stack_statuses/1},
+        {stack_weights_are_the_time, fun stack_weights_are_the_time/1},
         {stack_cost_is_kept, fun stack_cost_is_kept/1},
         {stack_gate_of_the_breaker, fun stack_gate_of_the_breaker/1},
         {stack_gate_of_the_lease, fun stack_gate_of_the_lease/1},
@@ -278,7 +279,7 @@ sampled(T, Options, Enough, Meanwhile) ->
     conserved(St),
     St.
 
-state() -> #{processes => #{}, stacks => #{}, samples => [], figures => #{}, seq => 0}.
+state() -> #{processes => #{}, stacks => #{}, samples => [], weighed_us => 0, figures => #{}, seq => 0}.
 
 listen(Enough, St) ->
     case Enough(St) of
@@ -288,7 +289,7 @@ listen(Enough, St) ->
 
 listen_rest(St) -> receive {ks, _, _, _, _, _, _, _, _} = M -> listen_rest(take(M, St)) after 0 -> St end.
 
-take({ks, Seq, Native, Figures, Processes, Left, Stacks, Gone, Samples}, #{seq := Before, processes := P0, stacks := S0, samples := Had} = St) ->
+take({ks, Seq, Native, Figures, Processes, Left, Stacks, Gone, Samples}, #{seq := Before, processes := P0, stacks := S0, samples := Had, weighed_us := Weighed} = St) ->
     ?equal(Seq, Before + 1),
     ?check(is_integer(Native)),
     P = lists:foldl(fun({N, Pid, Name, First, App}, Acc) -> Acc#{N => {Pid, Name, First, App}} end, P0, Processes),
@@ -301,7 +302,7 @@ take({ks, Seq, Native, Figures, Processes, Left, Stacks, Gone, Samples}, #{seq :
         end
      || {N, At, Id, Status, Values} <- Samples
     ],
-    St#{seq := Seq, figures := Figures, processes := maps:without(Left, P), stacks := maps:without(Gone, S), samples := More ++ Had}.
+    St#{seq := Seq, figures := Figures, weighed_us := Weighed + length(Samples) * maps:get(weight_us, Figures), processes := maps:without(Left, P), stacks := maps:without(Gone, S), samples := More ++ Had}.
 
 total(What, #{figures := Figures}) -> maps:get(What, Figures, 0).
 
@@ -410,6 +411,23 @@ stack_statuses(T) ->
     rpc:call(T, agent_burn, stop, [Keeper]),
     ?equal(lists:usort([Status || {_, _, _, _, Status, _} <- Samples]) -- [1, 2], []),
     ?check(total(other, St) > 0).
+
+%% With an interval that the timers of the node cannot keep: the samples of a process stand for the time that has passed. The
+%% first half second is weighed as planned.
+stack_weights_are_the_time(T) ->
+    load(T, agent_burn),
+    Keeper = rpc:call(T, agent_burn, start, [0, 1]),
+    [Idle] = rpc:call(T, agent_burn, pids, [Keeper, idle]),
+    Long = fun(#{samples := Samples}) -> Samples =/= [] andalso passed_us(T, Samples) > 5000000 end,
+    #{samples := Samples, weighed_us := Weighed} = St = sampled(T, #{who => {pids, [numbers(T, Idle)]}, interval_us => 1000}, Long, fun(_) -> ok end),
+    rpc:call(T, agent_burn, stop, [Keeper]),
+    Asked = Weighed * total(asked, St) div total(sampled, St), % as if none had been skipped
+    Passed = passed_us(T, Samples),
+    ?equal([{Us, Passed} || Us <- [Asked], Us * 10 < Passed * 7 orelse Us * 10 > Passed * 13], []).
+
+passed_us(T, Samples) ->
+    At = [A || {_, _, A, _, _, _} <- Samples],
+    (lists:max(At) - lists:min(At)) * 1000000 div rpc:call(T, erlang, convert_time_unit, [1, second, native]).
 
 %% ---- Limits ----
 

@@ -213,6 +213,7 @@ static void samples_arrive_and_their_cost_is_told(void **state)
     assert_float_equal(s.percent, 0.1234, 1e-9);
     assert_float_equal(s.each_ms, 198, 1e-9);
     assert_float_equal(s.each_ms_asked, 99, 1e-9);
+    assert_true(s.less_often);
     assert_int_equal(s.processes, 2);
     assert_int_equal(s.matched, 5);
     assert_int_equal(s.lost, 0);

@@ -37,6 +37,7 @@ struct stack_figures {
     uint64_t held; /* matching processes left out because of a hazard */
     /* now */
     uint64_t interval_us, asked_us; /* between two groups: in use, requested */
+    uint64_t pace_us; /* the mean: longer than interval_us if rounds came late; 0: not reported */
     uint64_t groups, weight_us;
     uint64_t workers;
     uint64_t born, born_ms;       /* processes started on the node, and the time that was counted */
