@@ -419,7 +419,7 @@ struct snap_sampling {
     double percent; /* cost: share of the node's scheduler time */
     double each_ms; /* interval between samples of a process: now, and as requested; 0: not known */
     double each_ms_asked;
-    bool less_often; /* than requested, by a tenth or more */
+    bool less_often;    /* than requested, by a tenth or more */
     uint64_t processes; /* chosen last */
     uint64_t matched;   /* that match; at most 1000 of them are chosen */
     uint64_t held;      /* that match, and are left out because of a fault of the VM */
