@@ -125,6 +125,13 @@ const char *snapshot_name(const char *ident)
                                              : ident;
 }
 
+uint64_t snapshot_estimate(const struct snap_row *r, uint64_t n)
+{
+    if (r->est_count == r->count || r->count == 0)
+        return n;
+    return (uint64_t)((double)n * (double)r->est_count / (double)r->count + 0.5);
+}
+
 bool snapshot_conserves(const struct snapshot *s)
 {
     return s->calls.received ==

@@ -85,6 +85,12 @@ void field_plain(const struct field *c, const struct snap_row *r, char cell[FIEL
         number_cell(field_value(c, r), field_decimals(c), "", "", cell);
 }
 
+/* The values of all calls, which text shows next to the rate. */
+static bool is_of_all(const struct field *c)
+{
+    return c->offset == FIELD(late) || c->offset == FIELD(errors) || c->offset == FIELD(exits);
+}
+
 /* In text: the estimated number of calls, next to their rate; the number of traced calls follows.
  * */
 static void count_text(const struct field *c, const struct snap_row *r, char *cell)
@@ -94,6 +100,8 @@ static void count_text(const struct field *c, const struct snap_row *r, char *ce
                  r->est_count);
     else if (c->offset == FIELD(est_count))
         snprintf(cell, FIELD_CELL_BYTES, "%" PRIu64, r->count);
+    else if (is_of_all(c) && r->est_count != r->count && field_count(c, r))
+        snprintf(cell, FIELD_CELL_BYTES, "~%" PRIu64, snapshot_estimate(r, field_count(c, r)));
     else
         count_cell(c, r, cell);
 }

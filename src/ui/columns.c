@@ -14,7 +14,7 @@
 #define MEASURED      0 /* the same: shown while the time in mailboxes is measured */
 
 static const struct column columns[] = {
-    {"COUNT", 7, 3, COUNT(est_count), "calls in the window; ~: estimated from the sampled calls"},
+    {"COUNT", 7, 3, COUNT(est_count), "calls in the window; ~, also at ERR and LATE: an estimate"},
     {"SEEN", 7, 21, COUNT(count), "calls that were traced"},
     {"RATE", 6, 4, COLUMN_RATE, false, offsetof(struct snap_row, rate), "calls per second"},
     {"ERR", 5, 8, COUNT(errors), "calls that ended in an exception"},
@@ -83,13 +83,22 @@ bool column_has_values(const struct column *c, const struct snapshot *s)
     return c->priority != MEASURED || (s && columns_measured(s));
 }
 
+/* Values of all calls, estimated from the sampled ones; SEEN and the rest are of traced calls. */
+static bool is_estimated(const struct column *c, const struct snap_row *r)
+{
+    return r->est_count != r->count && (c->offset == offsetof(struct snap_row, est_count) ||
+                                        c->offset == offsetof(struct snap_row, errors) ||
+                                        c->offset == offsetof(struct snap_row, late));
+}
+
 double column_value(const struct column *c, const struct snap_row *r)
 {
     const char *p = (const char *)r + c->offset;
     if (c->kind == COLUMN_COUNT) {
         uint64_t n;
         memcpy(&n, p, sizeof n);
-        return (double)n;
+        bool scaled = is_estimated(c, r) && c->offset != offsetof(struct snap_row, est_count);
+        return (double)(scaled ? snapshot_estimate(r, n) : n);
     }
     if (c->kind == COLUMN_PARTS) {
         return r->parts ? 1 - r->parts->share[PART_RUN] : -1;
@@ -112,8 +121,8 @@ void column_text(const struct column *c, const struct snap_row *r, char *out)
     double v = column_value(c, r);
     switch (c->kind) {
     case COLUMN_COUNT:
-        if (c->offset == offsetof(struct snap_row, est_count) && r->est_count != r->count) {
-            *out++ = '~'; /* an estimate */
+        if (v > 0 && is_estimated(c, r)) {
+            *out++ = '~';
         }
         format_count((uint64_t)v, out);
         break;

@@ -190,6 +190,10 @@ struct snap_slow {
  * else the name itself (NULL: NULL). Outputs for programs keep the identifiers. */
 const char *snapshot_name(const char *ident);
 
+/* n traced calls of a row (errors, for example) as an estimate for all calls, as est_count is for
+ * `count`; equal to n if all calls were traced. */
+uint64_t snapshot_estimate(const struct snap_row *r, uint64_t n);
+
 /* Returns the tier with the most self time; NULL: the tiers are not known. */
 const struct snap_slow_sum *slow_most(const struct snap_slow *w);
 /* What the line of a slow request on the screen shows. slow_took_us: the duration of the request
