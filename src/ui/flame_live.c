@@ -276,6 +276,9 @@ static const char *why_nothing_came(const struct snap_sampling *s)
     if (s->each_ms > 0 && s->processes == 0 && strcmp(s->who, "inside") == 0) {
         return "no call of a tier was seen in the last 2 s";
     }
+    if (s->each_ms > 0 && s->processes == 0 && s->who[0] == '<') { /* a pid */
+        return "the process has ended; w chooses others, for example those inside requests";
+    }
     if (s->each_ms > 0 && s->processes == 0) {
         return "no process matches; the node checks again every 5 s";
     }

@@ -153,6 +153,8 @@ static void without_samples_it_says_why(void **state)
     s.pause = SAMPLING_RUNS;
     s.processes = s.matched = 0;
     says(&s, "SAMPLING", "No samples yet: no process matches; the node checks again every 5 s.");
+    strcpy(s.who, "<0.123.0>");
+    says(&s, "<0.123.0>", "No samples yet: the process has ended; w chooses others, for example");
     strcpy(s.who, "inside");
     says(&s, "inside", "No samples yet: no call of a tier was seen in the last 2 s.");
     s.held = 3;
