@@ -7,7 +7,7 @@
 
 %% ---- A capture ----
 
-%% Begins a capture of this tier; a running capture is cancelled. none: only cancels.
+%% Begins a capture of this tier; a running capture is canceled. none: only cancels.
 -spec capture(none | kprof_spec:ix(), state()) -> {ok | {error, atom(), binary()}, state()}.
 capture(Ix, #s{requests = Requests, tracing = #tracing{trace_config = #{tiers := Tiers}}} = S0) ->
     S = capture_end(S0#s{requests = Requests#requests{caught = none}}),
@@ -52,7 +52,7 @@ caught(Caught, #s{requests = Requests} = S) -> capture_end(S#s{requests = Reques
 
 -spec captured(state()) -> tuple().
 captured(#s{requests = #requests{capture = {_, _, _, Counters}}}) -> {capturing, atomics:get(Counters, 1), atomics:get(Counters, 2)};
-captured(#s{requests = #requests{caught = none}}) -> {error, gone, <<"the capture ended without a result: it was cancelled, or the arguments of a call are larger than 64 MB">>};
+captured(#s{requests = #requests{caught = none}}) -> {error, gone, <<"the capture ended without a result: it was canceled, or the arguments of a call are larger than 64 MB">>};
 captured(#s{requests = #requests{caught = Caught}}) -> Caught.
 
 %% ---- Calls per second ----

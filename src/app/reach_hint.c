@@ -66,6 +66,6 @@ bool reach_hint(const char *node, uint16_t port, struct buf *out)
                  number, name.host);
     buf_addf(out, "; then: kprof-top --connect 127.0.0.1:%s %s", number, name.full);
     if (!port)
-        buf_adds(out, " (PORT: of the node, as 'epmd -names' prints it there)");
+        buf_adds(out, " (PORT is the port of the node; 'epmd -names' on that host prints it)");
     return true;
 }

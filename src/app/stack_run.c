@@ -207,13 +207,14 @@ static int at_once(struct run *r, struct err *e)
     end(r);
     rc = write_samples(r, e);
     if (rc == 1 && r->samples == 0)
-        return err_set(e,
-                       "no process was sampled: none matched, or none had a status that counts; "
-                       "try --profile wall, or --statuses all%s",
-                       r->request.processes.kind == PROCESSES_INITIAL_CALL
-                           ? " (a process that proc_lib started has the initial call "
-                             "proc_lib:init_p/5 or /3; or use its name, or app:NAME)"
-                           : "");
+        return err_set(
+            e,
+            "no process was sampled: no process was chosen, or none had one of the sampled "
+            "statuses; try --profile wall, or --statuses all%s",
+            r->request.processes.kind == PROCESSES_INITIAL_CALL
+                ? " (a process that proc_lib started has the initial call "
+                  "proc_lib:init_p/5 or /3; or use its name, or app:NAME)"
+                : "");
     return rc < 0 ? -1 : 0;
 }
 

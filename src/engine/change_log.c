@@ -115,7 +115,7 @@ static void which_requests(struct engine *g, const struct trace_config *was,
              is->sample);
     if (was->detail != is->detail) {
         snprintf(text, is->detail ? sizeof text : 1, "1 of %" PRIu32, is->detail);
-        limit(g, "requests in detail", is->detail == 1 ? "every request" : text);
+        limit(g, "detailed requests", is->detail == 1 ? "every request" : text);
     }
 }
 

@@ -88,7 +88,7 @@ int engine_slow(struct engine *g, const char *text, struct err *e)
     char line[80], took[16];
 
     if (text[0] && strcmp(text, "0") != 0 && strspn(text, "0123456789. ") == strlen(text))
-        return err_set(e, "%.20s of which unit? write %.20sms, %.20sus or %.20ss", text, text, text,
+        return err_set(e, "%.20s has no unit: write %.20sms, %.20sus or %.20ss", text, text, text,
                        text);
     if (strcmp(text, "off") != 0 && !clock_parse_typed(text, &ns))
         return err_set(e, "\"%.40s\" is not a duration: write 20ms, 1500us, 2s, or off", text);

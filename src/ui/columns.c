@@ -46,7 +46,7 @@ static const struct column columns[] = {
     {"RATE~", 12, 12, COLUMN_TREND, false, offsetof(struct snap_row, rate),
      "RATE over the last minute; blank: not traced"},
     {"PARTS", 8, 6, COLUMN_PARTS, true, offsetof(struct snap_row, parts),
-     "mean time in each part (B); sorts by the share not running"},
+     "mean time in each part (B); sorts by % of time not running"},
     {"+-RATE", 7, CHANGE(d_rate), "change of RATE, compared with the reference (m)"},
     {"+-P50", 7, CHANGE(d_p50), "change of P50, compared with the reference (m)"},
     {"+-P99", 7, CHANGE(d_p99), "change of P99, compared with the reference (m)"},

@@ -59,7 +59,7 @@ void full_draw_state(const struct full_state *t, struct canvas *c, struct rect a
             "Attempt: a request that was traced, but was too fast or had another identity.");
     } else if (t->now.state == FULL_ARMED) {
         canvas_textf(c, row, a.col + 1, a.cols - 1, STYLE_DIM,
-                     "%" PRIu64 " functions have a pattern.", t->now.functions);
+                     "%" PRIu64 " functions have a trace pattern.", t->now.functions);
     }
 }
 

@@ -99,7 +99,7 @@ static void add_words(struct page *p)
         {"entry", "the tier that starts a request"},
         {"request", "everything from a call of the entry to its return, in any process"},
         {"identity", "the name of the kind of request, e.g. create or GET /users"},
-        {"(no name)", "requests that the identity rule gives no name"},
+        {"(no name)", "requests to which the identity rule gives no name"},
         {"(other)", "requests whose name has no row, because all names are in use"},
         {"_total", "whole requests, from entry call to entry return"},
         {"!", "this slow call ended in an exception"},

@@ -62,10 +62,10 @@ void no_effect_say(struct message *m, int key, enum action act, bool refused, co
     if (m->text[0]) {
         return;
     }
-    const char *why = refused && act ? "there is nothing here for this key" : edge(act, line);
+    const char *why = refused && act ? "this key has no effect here" : edge(act, line);
     if (refused && act == ACT_NONE) {
         name_key(key, name, sizeof name);
-        snprintf(text, sizeof text, "%s does nothing here: %s", name, instead);
+        snprintf(text, sizeof text, "%s has no effect here: %s", name, instead);
         why = text;
     }
     if (why) {

@@ -90,7 +90,7 @@ static void draw_summary(const struct process_state *t, struct canvas *c, struct
     if (t->query.group == PROCESS_BY_CALL && h->unnamed && !t->query.filter[0]) {
         format_count(h->unnamed, all);
         col += canvas_textf(c, a.row, a.col + col, a.cols - col, STYLE_WARN,
-                            " (%s unknown, fewer at each refresh)", all);
+                            " (initial call of %s not known yet)", all);
     }
     if (col + 3 < a.cols) {
         draw_state(t, c, a, col + 2);

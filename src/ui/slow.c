@@ -200,8 +200,8 @@ static void open_waterfall(struct ui_shared *sh, const struct snapshot *s,
                     : w->request_us <= 0 && w->done ? "the end of its request was not received"
                     : w->request_us <= 0
                         ? "its request has not ended yet"
-                        : "the calls of this request are no longer stored: only those of the "
-                          "newest 200 and of the slowest of each identity are",
+                        : "the calls of this request are no longer stored: only the newest 200 "
+                          "requests and the slowest of each identity keep their calls",
                     true);
     } else {
         message_set(&sh->message, "no slow request passes the filter; Esc clears it", true);

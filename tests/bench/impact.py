@@ -3,7 +3,7 @@
 
 Parts: clients (latency, CPU and memory, by rate and variant), jump (a sudden load), loop (a tier in a tight loop), cost
 ("overhead" compared with paired throughput); without a part all of these. stacks: the cost of stack sampling. detail: the
-cost of requests in detail. mailbox: the cost of --mailbox, and of the polls of requests that hang.
+cost of detailed requests. mailbox: the cost of --mailbox, and of the polls of requests that hang.
 selftest: a test of the measurements. Every load is on a node that is
 started here, on 127.0.0.1. The exit status is 1 if something could not be run, never because of a measured time.
 KPROF_TOP or --program: the program; KPROF_OTP_ROOTS: roots with OTP 27 and 29."""

@@ -81,8 +81,9 @@ def run(otp, o):
         f"### Cost for the node, OTP {otp}", "",
         f"A loop on each of {o.schedulers} schedulers, at full speed, {', '.join(f'{u:g}' for u in o.cost_us)} us of work per call at the sampling rates 1/1, 1/10, 1/1,000,000. Tracing is alternately on for"
         f" {o.cost_seconds:g} s (the loops call traced functions) and off (they call the same functions of a module that is not traced); {o.pairs} pairs,"
-        " medians and quartiles. Paired throughput: what the loops lose per second of the node's own CPU time, without what kprof-top takes of the same"
-        f" cores; by the clock: per second of elapsed time, with it. What kprof-top says is its mean over {HOLD_MS / 1000:g} s of steady tracing just before, as a share of the CPU that the"
-        " node really had (on a machine of its own: all of its schedulers' time). Agrees: within"
+        " medians and quartiles. Paired throughput: what the loops lose per second of the node's CPU time; the CPU time of kprof-top is not included."
+        " By the clock: what they lose per second of elapsed time; the CPU time of kprof-top is included."
+        f" kprof-top says: the mean overhead that kprof-top showed in {HOLD_MS / 1000:g} s of steady tracing before the pairs, as a share of the CPU time that the node really had"
+        " (on a dedicated machine: the time of all its schedulers). Agrees: within"
         f" {100 * NEAR_SHARE:.0f} % or {NEAR_POINTS} points of the paired throughput. ns: what is lost per call.", "",
         table(["", "calls/s", "kprof-top says %", "paired throughput %", "by the clock %", "ns a call", "agrees", "others' CPU %"], rows), "", *notes])

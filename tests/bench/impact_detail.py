@@ -1,4 +1,4 @@
-"""Part "detail" of impact.py: what requests in detail cost (--detail), in pairs without and with them: the CPU time of the
+"""Part "detail" of impact.py: what detailed requests cost (--detail), in pairs without and with them: the CPU time of the
 node and the latency of open-loop clients."""
 import impact_clients
 from impact_common import median, node, number, ratio, say, table
@@ -37,7 +37,7 @@ def run(otp, o):
             number(median(b["our_cpu"] - a["our_cpu"] for a, b in pairs), 1), number(median(r["others_cpu"] for p in pairs for r in p)),
             str(sum(r["trips"] for p in pairs for r in p))])
     return "\n".join([
-        f"### Requests in detail, OTP {otp}", "",
+        f"### Detailed requests, OTP {otp}", "",
         f"`--detail off` and `--detail 1/100` in turn, {o.reps} pairs of {o.seconds:g} s, every request traced (lean), {RATE:,} requests/s of {o.clients}"
         " open-loop clients; latency from the intended start. Added: CPU time of the node, in percent of the time of its schedulers (which do not spin);"
         " median, minimum and maximum of the pairs. Reported: by how much the overhead that kprof-top shows is higher. Ratios: the median of the"

@@ -113,5 +113,5 @@ def run(otp, o):
         f"### Stack sampling, OTP {otp}", "",
         f"`--profile wall --top 100` at its defaults, without and with it in turn, {o.reps} pairs of {o.stack_seconds:g} s. Throughput: a loop on each scheduler,"
         f" at full speed, percent lost by the clock (median, minimum, maximum). Latency: {o.clients} open-loop clients, {CLIENTS_RATE:,} requests/s (of the sample node {SAMPLE_CLIENTS}, {SAMPLE_RATE:,}),"
-        " from the intended start; medians, ratios the median of the pairs; of slices: the same for the median of the p99 of each slice (250 ms, or a 64th of a long window). CPU in percent of a core.", "",
+        " from the intended start; medians, ratios the median of the pairs; column \"of slices\": the same for the median of the p99 of each slice (250 ms, or a 64th of a long window). CPU in percent of a core.", "",
         table(["", "throughput lost %", "samples/s", "kprof-top CPU %", "p99 us without", "with", "p50 ratio", "p99 ratio", "of slices", "others' CPU %"], rows), ""])

@@ -329,7 +329,7 @@ def text_of(rows, o):
             ("ARGS", " ".join(["--seconds %g" % o.seconds] * (o.seconds != SECONDS) + ["--bare"] * o.bare)))
     command = "make real" + "".join(" %s=%s" % (n, shlex.quote(v)) for n, v in said if v)
     return ("`%s`, %s, %s. Open-loop load of %g s, turns: %d, without and with kprof-top at its default limits. p99: of latencies from the moment a request was"
-            " due; medians of the turns; ratio: median of their ratios; of slices: median p99 of the slices of 250 ms with kprof-top, divided by that without. CPU in percent of one core. Counts are of the last turn.%s\n\n%s" % (
+            " due; medians of the turns; ratio: median of their ratios; column \"of slices\": median p99 of the slices of 250 ms with kprof-top, divided by that without. CPU in percent of one core. Counts are of the last turn.%s\n\n%s" % (
                 command, datetime.date.today(), machine(), o.seconds, o.turns, " Bare: a tracer process that discards the same calls." if o.bare else "", table(HEAD + (BARE if o.bare else []), rows)))
 
 

@@ -101,7 +101,7 @@ static void sampling_and_threshold_are_told(void **state)
     EXPECT(3, "slow-call threshold: none");
     assert_int_equal(engine_slow(g, "off", &e), 0); /* not a change */
     assert_int_equal(engine_slow(g, "10", &e), -1);
-    assert_string_equal(e.text, "10 of which unit? write 10ms, 10us or 10s");
+    assert_string_equal(e.text, "10 has no unit: write 10ms, 10us or 10s");
     expect(0, 4, NULL, 0);
 }
 
@@ -137,14 +137,14 @@ static void what_is_measured_besides_is_told(void **state)
     s.mailbox = true;
     s.detail = 20;
     assert_int_equal(engine_take_settings(g, &s, &e), 0);
-    EXPECT(0, "time in mailboxes: measured", "requests in detail: 1 of 20");
+    EXPECT(0, "time in mailboxes: measured", "detailed requests: 1 of 20");
     s.detail = 1;
     assert_int_equal(engine_take_settings(g, &s, &e), 0);
-    EXPECT(2, "requests in detail: every request");
+    EXPECT(2, "detailed requests: every request");
     s.mailbox = false;
     s.detail = 0;
     assert_int_equal(engine_take_settings(g, &s, &e), 0);
-    EXPECT(3, "time in mailboxes: not measured", "requests in detail: none");
+    EXPECT(3, "time in mailboxes: not measured", "detailed requests: none");
 }
 
 static void beat(uint64_t sample, uint64_t why)

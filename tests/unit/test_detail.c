@@ -72,7 +72,7 @@ static void rows_have_parts(void **state)
     (void)state;
     request(&f, 0, LABEL);
     request(&f, 200, LABEL + 1);
-    request(&f, 400, 5); /* not in detail */
+    request(&f, 400, 5); /* not a detailed request */
     const char *idents[] = {NULL, "create"};
     for (int i = 0; i < 2; i++) {
         expect_parts(&f, WINDOW_RUN, E, idents[i], 2, entry_ms);

@@ -1,4 +1,4 @@
-/* The engine without a node, and the effects of cancelled requests. */
+/* The engine without a node, and the effects of canceled requests. */
 #include <engine/identity_template.h>
 #include <engine/process_names.h>
 #include <engine/results.h>
@@ -69,7 +69,7 @@ static void questions_without_a_node_are_answered(void **state)
     free(g);
 }
 
-/* Stopped while the catalog loads: a running count of calls is awaited; a cancelled request is not,
+/* Stopped while the catalog loads: a running count of calls is awaited; a canceled request is not,
  * because it would block all others. */
 static void a_stopped_catalog_waits_for_no_answer(void **state)
 {
@@ -191,7 +191,7 @@ static void a_refusal_ends_every_wait(void **state)
     g->captures.active = g->captures.asked = true;
     g->captures.question_id = 5;
     r = failed(RESULT_CAPTURE, 0);
-    r->question_id = 4; /* of a cancelled request */
+    r->question_id = 4; /* of a canceled request */
     answer(g, r);
     assert_true(g->captures.active);
     r = failed(RESULT_CAPTURE, 0);

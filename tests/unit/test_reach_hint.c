@@ -37,7 +37,8 @@ static void commands(void **state)
            "127.0.0.1:9100 app@fd00::5");
     expect("app@web1", 0,
            "forward a port to it: ssh -L PORT:web1:PORT web1; then: kprof-top --connect "
-           "127.0.0.1:PORT app@web1 (PORT: of the node, as 'epmd -names' prints it there)");
+           "127.0.0.1:PORT app@web1 (PORT is the port of the node; 'epmd -names' on that host "
+           "prints it)");
     expect("app@app-0.app.prod.svc.cluster.local", 9100,
            "forward a port to it: kubectl -n prod port-forward pod/app-0 9100:9100; then: "
            "kprof-top --connect 127.0.0.1:9100 app@app-0.app.prod.svc.cluster.local");

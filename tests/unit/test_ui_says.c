@@ -173,9 +173,9 @@ static void why_is_in_words(void **state)
 {
     (void)state;
     run("J");
-    see("J does nothing here: ? shows the keys");
+    see("J has no effect here: ? shows the keys");
     run("<C-x>");
-    see("^X does nothing here");
+    see("^X has no effect here");
     run("<Home><Up>");
     see("this is the first line");
     run("<End><Down>");
@@ -186,7 +186,7 @@ static void why_is_in_words(void **state)
     run("<Esc>");
     see("there is no previous screen; q quits");
     run("a<C-x>");
-    see("^X does nothing here: F1 shows the keys");
+    see("^X has no effect here: F1 shows the keys");
     run("<Esc>");
     ui_set_catalog(u, NULL);
     run("a<Tab>");
@@ -255,7 +255,7 @@ static void help_has_every_column_and_label(void **state)
     run("?");
     see("COLUMNS (");
     see("HEADER");
-    see("  (no name) requests that the identity rule gives no name");
+    see("  (no name) requests to which the identity rule gives no name");
     for (size_t i = 0; i < columns_n(); i++) {
         see(column_at(i)->title);
         see(column_at(i)->help);
