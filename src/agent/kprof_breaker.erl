@@ -1,9 +1,9 @@
 %% The overload circuit breaker as a value: closed -> open -> half_open -> closed. Pure: the caller passes the time in
 %% milliseconds.
 %%
-%% Invariant: open lasts at least the cooldown, which doubles with each consecutive trip up to 5 minutes; half_open lasts at
-%% least ?TRY_MS; sampling increases in steps (factor 10 while half open, then 5, 2, 1). Only opening takes effect at once.
-%% admit/3 never admits more than the limit in an interval.
+%% Invariant: open lasts for at least the pause: the cooldown, doubled for each further consecutive trip, at most 5 minutes;
+%% half_open lasts at least ?TRY_MS; sampling increases in steps (factor 10 while half open, then 5, 2, 1). Only opening takes
+%% effect at once. admit/3 never admits more than the limit in an interval.
 -module(kprof_breaker).
 -export([new/1, trip/2, tick/2, wait/2, later/2, trying/2, reset/1, cooldown/2, state/1, factor/1, trips/1, next_ms/2, pause_ms/1, limit/2, admit/3]).
 -export_type([breaker/0, limit/0]).

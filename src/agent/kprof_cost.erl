@@ -24,7 +24,7 @@
 
 -define(MOST_MS, 150).
 -define(CALLS, 150). % of each kind
--define(ENOUGH, 40). % at least this many must overlap with calls of the second process; if both share one scheduler, fewer appear to
+-define(ENOUGH, 40). % at least this many must overlap with calls of the second process; if both processes share one scheduler, fewer calls seem to overlap
 -define(CONTENDED, 170). % percent of the cost of a call alone: a call while others make calls, if that could not be measured
 -define(PAUSE, 2500). % iterations between two calls, 3 to 5 us
 -define(LONGEST, 3). % medians
@@ -62,8 +62,8 @@
 
 %% Nanoseconds of a call and its return, minus the untraced call: hit: a tier in a sampled request (lean); full: the same with
 %% full returns; args: added if it sends its arguments; entry: of a sampled request; rare: of an unsampled request; rare0: an
-%% unsampled call without an entry; miss: a tier outside of a request; count: call_count. detail: added to each call
-%% of a request that is not in detail, if others are; draw: added to that for a call of the entry.
+%% unsampled call without an entry; miss: a tier outside of a request; count: call_count. detail: added to each call of a
+%% request that is not a detailed one, if others are; draw: added to that for a call of the entry.
 assumed() ->
     #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 450, rare0 => 400, miss => 250, count => 50, detail => 60, draw => 120, assumed => true}.
 
@@ -225,7 +225,7 @@ made(?DETAIL, X) -> ?MODULE:cost_detail(X);
 made(?DRAW, X) -> ?MODULE:cost_draw(X);
 made(?FULL, X) -> ?MODULE:cost_full(X).
 
-%% The match specs that the node will have. With ?NEVER no request is drawn, so no process gets the flags of the detail.
+%% The match specs that the node will have. With ?NEVER no request is followed in detail, so no process gets the flags for it.
 set(Session, Epoch, Detail) ->
     Me = me(),
     Config = #{identity => none, returns => lean, sample => 1, epoch => Epoch, entry => 0},

@@ -10,7 +10,7 @@
 -define(CUT_AT, 8). % when (ms) the controller last cut sampling; the controller writes this one
 -define(DETAIL, 9). % events of requests that are followed in detail, sent or not
 -define(POLLS, 10). % polls of processes in which requests hang; the processes that poll write this one
--define(HELPED_NS, 11). % run time of the process that helps with requests in detail
+-define(HELPED_NS, 11). % run time of the process that helps with detailed requests
 -define(READ, 12). % events that were read while the breaker was closed: sent, held or dropped
 -define(WEIGHTED, 13). % sum of their weights
 -define(COUNTERS, 13).

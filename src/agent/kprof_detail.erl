@@ -82,7 +82,8 @@ dropped(#d{dropped = N}) -> N.
 -spec lost(non_neg_integer(), detail()) -> detail().
 lost(N, #d{dropped = Before} = D) -> D#d{dropped = Before + N}.
 
-%% A batch, newest first -> {its calls and returns, their number, its events of details, their number, detail()}
+%% A batch, newest first -> {its calls and returns, their number, its scheduling events of detailed requests, their number,
+%% detail()}
 -spec split([tuple()], kprof_spec:session(), integer(), detail()) -> {[tuple()], non_neg_integer(), [tuple()], non_neg_integer(), detail()}.
 split(Messages, Session, Now, #d{open = Open, bit = Bit} = D0) ->
     case map_size(Open) =:= 0 andalso plain(Messages, Bit) of

@@ -26,7 +26,7 @@
 -type why() :: done | no_call | none_matched | budget | time | no_function | too_many | breaker | lease | run_queue | behind | canceled | died | refused.
 
 -define(LOOK, 64). % messages between two readings of the clock and the queue
--define(BEHIND_MS, 400). % age of a message: the tracer does not catch up
+-define(BEHIND_MS, 400). % if messages are older than this and the queue is long, the tracer cannot catch up
 -define(QUEUE, 100000).
 -define(LATE_MS, 60). % time for calls of the request in other processes, after its end
 -define(TICK_MS, 100).
@@ -75,7 +75,7 @@
     others = #{} :: #{pid() => true}, % that began another request, before the control word said that this one has ended
     entry = none :: none | pid(),
     began = 0 :: integer(), % native
-    fulfilled = false :: boolean(), % the rule, in a tier
+    fulfilled = false :: boolean(), % a call of a tier has fulfilled the rule
     attempts = 0 :: non_neg_integer(), % requests that were traced
     slowest_ns = 0 :: non_neg_integer(), % of the slowest of them that was not kept
     calls = 0 :: integer(), % of the function that starts requests; -1: not counted

@@ -1,8 +1,8 @@
 %% Polls processes that have been in a request for a long time: what each does, several times in a row. No trace flag is used,
 %% so it works on every VM.
 %%
-%% Invariant: at most ?MOST processes, for ?POLL_MS in all, each at most every ?EVERY_MS; the queries take at most ?SHARE of the
-%% time of one scheduler. One query per poll. Processes with large heaps are not asked on VMs on which that can block them
+%% Invariant: at most ?MOST processes, for ?POLL_MS in all, each at most every ?EVERY_MS; the queries take at most 1/?SHARE of
+%% the time of one scheduler. One query per poll. Processes with large heaps are not asked on VMs on which that can block them
 %% (sample_large). A process that does not answer for ?WAIT_MS ends the polls without a result. If the caller ends, for example
 %% with the agent, no process is polled after the present pause. Each poll is counted (?POLLS): it is part of the cost of
 %% tracing.

@@ -18,9 +18,9 @@
 -define(MOST, 1000000).
 -define(FLOOD_MS, 60).
 -define(MANY_WAIT, 2000). % events
--define(DETAIL_MS, 1000). % minimum time between two changes of how many requests are in detail
--define(DETAIL_COST, 2000). % most that requests in detail may cost, in millionths of the schedulers' time
--define(DETAIL_EVENT_NS, 1500). % of an event of a request in detail, in its process and in the relay
+-define(DETAIL_MS, 1000). % minimum time between two changes of the share of detailed requests
+-define(DETAIL_COST, 2000). % most that detailed requests may cost, in millionths of the schedulers' time
+-define(DETAIL_EVENT_NS, 1500). % of an event of a detailed request, in its process and in the relay
 -define(DETAIL_MOST, 65536).
 
 %% max_age_ms, max_queue, max_memory, max_rate, max_cost, max_blocked_ms (0: no limit), cooldown_ms: a limit that is

@@ -137,15 +137,16 @@ control_word() ->
         [] -> Value = original(Before), put(kprof_word, Value), {Value, start_word(Before)}
     end.
 
-%% The word of an agent that is just ending, which leaves it to this one: the original value is not known. 0: it is not used.
+%% The original value of the control word. If the word is that of an agent that is just ending, the original value is not known:
+%% 0, which means unused.
 original(Before) ->
     case kprof_spec:ours(Before) of
         true -> 0;
         false -> Before
     end.
 
-%% The first ticket is random: with the same one at each start, a sampling of 1 in a million would always select the same three
-%% of the first million calls.
+%% The first ticket is random: with the same one at each start, a sampling of 1 in a million would always select the same few of
+%% the first million calls.
 start_word(Before) ->
     Random = erlang:phash2({self(), erlang:monotonic_time(), Before}, kprof_spec:ticket_range()),
     Start = kprof_spec:word(0, Random),

@@ -3,8 +3,8 @@
 %% this process has a list of all pids, and a heap that is large enough for it from the beginning, so that it collects
 %% nothing.
 %%
-%% Invariant: each pid is given once; after back/1, those since mark/1 again, in the same lists. The process ends with its owner,
-%% the only one who may ask it, and the owner with the process.
+%% Invariant: each pid is given once; after back/1, the pids given since mark/1 are given again, in the same lists. Only the
+%% owner may ask the process. If one of the two ends, the other ends, too.
 -module(kprof_pids).
 -export([start/0, next/1, mark/1, back/1, stop/1, init/1]).
 -export_type([pids/0]).
@@ -23,7 +23,7 @@ start() ->
     P = spawn_opt(?MODULE, init, [self()], [link | heap(has_iterator())]),
     receive {pids, P, Us} -> {P, Us} end.
 
-%% No limit of the VM (+hmax): it would refuse the heap.
+%% The limit of the VM (+hmax) does not apply to it: with it, the VM would refuse the heap.
 heap(true) -> [];
 heap(false) -> [{min_heap_size, min(?MOST_WORDS, ?WORDS * erlang:system_info(process_count) + ?MORE_WORDS)}, {max_heap_size, 0}].
 

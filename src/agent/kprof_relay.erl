@@ -23,7 +23,7 @@
 -define(STEP, 16). % messages between two readings of the clock
 -define(FLOOD, 2000). % a flood: this many messages in a turn,
 -define(FLOOD_AGE_MS, 25). % of this age,
--define(CATCH_UP_MS, 250). % and it catches up only if the age falls, and within this time
+-define(CATCH_UP_MS, 250). % the relay counts as catching up while the age falls, but not longer than this
 -define(WALKED, 1000). % messages; a longer queue is walked
 -define(WALKED_MOST, 2000). % ... only up to this length,
 -define(WALKED_MS, 20). % ... and not again within this time
@@ -97,9 +97,9 @@ start(#{controller := Controller} = Opts) ->
     args_left = 0, % bytes of arguments in the second that began at args_at
     args_at = -1000000000000, % ms
     detail = none :: none | kprof_detail:detail(),
-    detail_seq = 0, % messages with details sent
-    detail_events = 0, % of details, sent or dropped
-    helped = 0, % ns: run time of the helper for details
+    detail_seq = 0, % messages with scheduling events sent
+    detail_events = 0, % scheduling events, sent or dropped
+    helped = 0, % ns: run time of the helper for detailed requests
     watch = none, % number of the tier whose calls are counted
     watched = 0,
     seen_by = none, % the sampler that wants to know which processes are traced
@@ -148,7 +148,7 @@ taken({trace_ts, P, What, A, B, _, Ts}, Acc, N, S) ->
 taken({trace_ts, P, return_to, MFA, _, Ts}, Acc, N, S) ->
     add({trace_ts, P, return_to, MFA, Ts}, Acc, N, S);
 taken({trace_ts, _, _, _, _, _}, Acc, N, #s{detail = none} = S) ->
-    loop(Acc, N, S); % details were switched off
+    loop(Acc, N, S); % detailed requests were switched off
 taken({trace_ts, P, What, Info, _, Ts}, Acc, N, S) when is_list(Info) ->
     add({trace_ts, P, What, 0, Ts}, Acc, N, S); % garbage collection
 taken({trace_ts, _, _, _, _, _} = M, Acc, N, S) ->
@@ -249,12 +249,12 @@ skip(Until, N, Ts, S0) when Ts < Until ->
 skip(_, N, Ts, S) -> skipped(N + 1, owed(Ts, S)). % the first newer message is dropped as well
 
 skipped(0, S) -> S;
-skipped(_, S) -> lost_details(1, S). % perhaps of details
+skipped(_, S) -> lost_details(1, S). % perhaps a scheduling event
 
 %% ---- Weights: which sampling an event was made with ----
 
-%% The VM may deliver an event milliseconds after it was made: after a message that the sampling has changed. The time of the
-%% event shows which weight it has.
+%% The VM may deliver an event milliseconds after it was made, so it can arrive after the message that reports a new sampling.
+%% The time of the event shows which weight it has.
 weighed(N, _, #s{weight = N} = S) -> S;
 weighed(N, Since, #s{weight = Before, weights = Earlier} = S) ->
     S#s{weight = N, weights = lists:sublist([{Since, Before} | Earlier], ?WEIGHTS)}.
@@ -403,12 +403,12 @@ seen(Messages, #s{seen_by = Sampler, clock = Now, seen_at = At} = S) ->
             S#s{seen_at = Now}
     end.
 
-%% Events of details wait in the same queue.
+%% Scheduling events of detailed requests wait in the same queue.
 details(_, 0, S) -> S;
 details(Events, N, #s{held = 0} = S) -> deliver(later({detail, N, Events}, S#s{held = N}));
 details(Events, N, #s{held = Held} = S) -> drop_oldest(later({detail, N, Events}, S#s{held = Held + N})).
 
-%% Switches details on, with these flags, or off ([]).
+%% Switches detailed requests on, with these flags, or off ([]).
 detail([], #s{detail = none} = S) -> S;
 detail([], #s{detail = Detail, plan = Plan} = S) ->
     kprof_detail:stop(maps:get(session, Plan, none), Detail),

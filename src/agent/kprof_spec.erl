@@ -210,7 +210,8 @@ passed_over(#{sample := N, entry := Entry}) ->
 self_counted(#{}) -> [bump()].
 
 %% False for 1 call in N. With a cut in the control word, N is doubled for each step of the cut. A change of the cut therefore
-%% needs no change of a pattern. The hash of the ticket uses two primes, because one alone is unfair to periodic workloads.
+%% needs no change of a pattern. The hash of the ticket uses two primes, because with one alone, some calls of a periodic
+%% workload would be sampled too often or too rarely.
 lost(N) ->
     P1 = 2147483647,
     P2 = 2147483629,

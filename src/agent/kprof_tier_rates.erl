@@ -3,8 +3,9 @@
 %% controller's process.
 %%
 %% Invariant: counters of the agent are in the cleanup plan before they are set; those of other tracers are not changed. At most
-%% ?TIERS counters at once (those of built-in functions are paused afterwards, not removed: kprof_call_count:clear/2), for one
-%% evaluation, then not for ?LOOKS: about a tenth of the time, about 20 ns per call.
+%% ?TIERS counters at once (those of built-in functions are paused afterwards, not removed: kprof_call_count:clear/2). They are
+%% on until the next evaluation, once in ?LOOKS evaluations, so they are on for about a tenth of the time. A count costs about
+%% 20 ns.
 -module(kprof_tier_rates).
 -export([step/1, stop/1, per_second/1, relay_died/1]).
 -export_type([rates/0]).

@@ -91,7 +91,7 @@ static inline int place(const char *s, size_t i)
     return is_upper(s[i]) && is_lower(s[i - 1]) ? POINTS_HUMP : 0;
 }
 
-/* A term in a text from s[from] on: the match from there to the earliest end. */
+/* A match of a term: it is s[from..to), and no match from `from` on ends earlier. */
 struct way {
     const char *t;
     size_t m;

@@ -2,7 +2,7 @@
 
 #include <signal.h>
 
-static volatile sig_atomic_t stopping; /* the only type that a signal handler may write */
+static volatile sig_atomic_t stopping; /* a type that a signal handler may write */
 
 static void on_stop(int sig)
 {

@@ -55,8 +55,8 @@ _kprof_top() {
     if [[ $cur == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$("${COMP_WORDS[0]}" --help 2>/dev/null | grep -o -- '--[a-z][a-z-]*' | sort -u)" -- "$cur")
     else
-        # Nodes of this machine, and those used last: without a terminal they are printed. For bash, "@" and ":" separate
-        # words: it replaces only what follows the last of them, and the "@" itself if it completes host names.
+        # Nodes of this machine, and those used last: kprof-top prints them if it has no terminal. For bash, "@" and ":"
+        # separate words: it replaces only what follows the last of them, and the "@" itself if it completes host names.
         local line=${COMP_LINE:0:${COMP_POINT:-0}} ends=${COMP_WORDBREAKS//[^@:]/}
         local word=${line##* }
         mapfile -t COMPREPLY < <(compgen -W "$("${COMP_WORDS[0]}" </dev/null 2>/dev/null | sed 's/ .*//')" -- "${word:-$cur}")

@@ -24,7 +24,7 @@ _kprof_top() {
     if [[ $cur == -* ]]; then
         compadd -- ${(fu)"$(${words[1]} --help 2>/dev/null | grep -o -- '--[a-z][a-z-]*')"}
     else
-        # Nodes of this machine, and those used last: without a terminal they are printed.
+        # Nodes of this machine, and those used last: kprof-top prints them if it has no terminal.
         compadd -- ${(f)"$(${words[1]} </dev/null 2>/dev/null | sed 's/ .*//')"}
     fi
 }

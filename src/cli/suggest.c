@@ -176,7 +176,8 @@ static double kind_score(const struct chooser *s, const struct called *k)
     case SUGGEST_COWBOY:
     case SUGGEST_PLUG:
     case SUGGEST_YAWS:
-        return k->own ? 1.6 : 0.8; /* the tier of the server's handler covers all handlers */
+        /* a handler of a library scores less: the server's own handler tier includes its time */
+        return k->own ? 1.6 : 0.8;
     case SUGGEST_CALL:
         return 2.3;
     case SUGGEST_EVENT:
@@ -386,9 +387,9 @@ int suggest_make(const struct catalog *c, const uint32_t *ids, size_t n, struct 
     s.chosen[s.n_chosen++] = entry;
     while (s.n_chosen < SUGGEST_TIERS && choose_tier(&s))
         ;
+    /* one function of unknown kind, without other tiers, is not a useful suggestion */
     if (s.of[entry].kind == SUGGEST_FUNCTION && s.n_chosen < 2)
-        return why_none(&s, n,
-                        e); /* a single function that is called is neither a request nor a layer */
+        return why_none(&s, n, e);
     for (size_t i = 0; i < s.n_chosen; i++)
         put_tier(&s, i, out);
     out->n = s.n_chosen;

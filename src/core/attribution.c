@@ -200,8 +200,8 @@ static bool surely_nested(const struct core *c, const struct event *ev, const st
            (!r->waits || attribution_repeats(c, ev, &c->calls.call[p->top]));
 }
 
-/* The label of the request that the process works for by its innermost call, while the entry of
- * that request has not arrived: it began in another process, and may be nested itself. 0: none. */
+/* The label of the request of the innermost call of the process, if the entry of that request has
+ * not arrived: it began in another process, and may be nested itself. 0: none. */
 static uint64_t unknown_around(struct core *c, const struct event *ev, const struct proc *p)
 {
     uint32_t req = inside(c, p, ev->ts_ns, true);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first release of OTP that reports them: from 27.1 on; 27.0 is taken for one that does. */
+/* Lean returns report all exceptions from OTP 27.1 on. Only the major release is known, so 27.0
+ * counts as reporting them, too. */
 #define REPORTS_EXCEPTIONS 27
 
 enum { CALLS_PER_PROCESS = 8, CALLS_MIN = 1024, CALLS_MAX = 1 << 20 };

@@ -22,7 +22,7 @@ struct slow_trace_request;
 struct detail {
     struct scheduling scheduling;
     struct part_sums sums;
-    struct { /* of the request that is being finalized; NULL until there is one in detail */
+    struct { /* of the request that is being finalized; NULL until there is a detailed one */
         struct scheduling_call *call;
         uint32_t n;
         struct scheduling_cut cut;
@@ -34,8 +34,8 @@ void detail_release(struct detail *d);
 
 /* A call of a tier in a request that is followed in detail. */
 void detail_called(struct core *c, uint64_t pid, uint64_t ts_ns);
-/* EVENT_SENT, of any request. */
 struct event;
+/* EVENT_SENT, of any request. */
 void detail_sent(struct core *c, const struct event *ev);
 /* The calls of the request are about to be added to the rows, or to a slow trace. */
 void detail_request(struct core *c, const struct request *r);

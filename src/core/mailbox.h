@@ -47,7 +47,8 @@ struct mailbox {
     struct mailbox_server *server; /* NULL until the first */
     struct map by_server;
     uint32_t servers;
-    uint64_t since_ns; /* when the first call of a server began; 0: none has ended */
+    /* start of the first call of a server that has ended; 0: none has ended yet */
+    uint64_t since_ns;
 };
 
 void mailbox_init(struct mailbox *m);
@@ -55,11 +56,11 @@ void mailbox_release(struct mailbox *m);
 void mailbox_clear(struct mailbox *m); /* drops all messages: no open call will have an end now */
 
 void mailbox_sent(struct core *c, const struct event *ev); /* EVENT_SENT */
-/* A process has returned to ev->fn. True: only the call to a server that sent the message has
- * returned, not a call of a tier. p: the process, NULL: it has no open calls. */
 /* An exception was caught. True: the process waited for a server, so it was in that call (a
  * time-out, or the server has ended); its wait has ended. */
 bool mailbox_failed(struct core *c, const struct event *ev);
+/* A process has returned to ev->fn. True: only the call to a server that sent the message has
+ * returned, not a call of a tier. p: the process, NULL: it has no open calls. */
 bool mailbox_returned(struct core *c, const struct event *ev, const struct proc *p);
 void mailbox_exit(struct core *c, uint64_t pid);
 
@@ -70,9 +71,9 @@ bool mailbox_arrives(struct core *c, const struct event *ev, const struct proc *
 /* The call `at` has arrived with this event. */
 void mailbox_arrived(struct core *c, uint32_t at, const struct event *ev);
 
+struct call;
 /* Returns the time for which the process of the ended call was busy for its tier (0: it does not
  * serve), and remembers it. */
-struct call;
 uint64_t mailbox_busy_ns(struct core *c, const struct call *f, uint64_t weight);
 
 /* The process that was busiest with calls of a tier in the last 5 to 10 s. */

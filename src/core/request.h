@@ -38,7 +38,7 @@ struct request {
     uint32_t weight;
     uint32_t aliases; /* first REQ_ALIAS of the request, then next_alias */
     uint32_t next_alias, alias_of;
-    uint32_t newer, older;    /* neighbours in its list */
+    uint32_t newer, older;    /* neighbors in its list */
     uint32_t waits_next;      /* requests that wait for the same prev */
     uint64_t slow_seq;        /* number of its line in the list of slow requests; 0: none */
     uint64_t omitted_self_ns; /* self time of its calls that are not stored */

@@ -41,8 +41,8 @@ static struct tracker_run *run_of(struct core *c, uint64_t pid)
     return &c->tracker.run[(pid * UINT64_C(0x9e3779b97f4a7c15) >> 32) % TRACKER_RUNS];
 }
 
-/* A return of no open call: if two calls returned to this function at once, the outer one has
- * returned only now. */
+/* A return that belongs to no open call: if two calls were ended by one earlier return to this
+ * function, the outer one returns only now. */
 static void learn_nested(struct core *c, const struct event *ev)
 {
     struct tracker_run *r = run_of(c, ev->pid);
@@ -90,8 +90,8 @@ static void end_left(struct core *c, struct proc *p)
     p->left_ns = 0;
 }
 
-/* An exception has ended the calls above `at`: those that began before it was caught, then. True:
- * it was caught before this event. */
+/* An exception has ended the calls above `at`. If they began before a caught exception (caught_ns),
+ * they ended at that time. True: it was caught before this event. */
 static bool pop_above(struct core *c, struct proc *p, uint32_t at, uint64_t ts)
 {
     if (p->left_ns && p->top != at && c->calls.call[p->top].start_ns < p->left_ns)
@@ -103,12 +103,12 @@ static bool pop_above(struct core *c, struct proc *p, uint32_t at, uint64_t ts)
     return caught;
 }
 
-/* The event returns to a function that no open call has as its caller, or is: an exception has
- * ended the innermost call, and that function, between the tiers, has caught it. Calls further out
- * may have ended, too, which later events show. Not so if the event may belong to a call that is
- * not on the stack: an inner call of a recursive tier, one that has ended too early with a call of
- * the same caller, one to a server that is observed for its mailbox, or one that was dropped or
- * refused. -> false: the event belongs to no call. */
+/* The event returns to a function that is neither an open call nor the caller of one: an exception
+ * has ended the innermost call, and that function, between the tiers, has caught it. Calls further
+ * out may have ended, too, which later events show. This does not apply if the event may belong to
+ * a call that is not on the stack: an inner call of a recursive tier, one that has ended too early
+ * with a call of the same caller, one to a server that is observed for its mailbox, or one that was
+ * dropped or refused. -> false: the event belongs to no call. */
 static bool caught_between(struct core *c, const struct event *ev, struct proc *p)
 {
     struct call *top = &c->calls.call[p->top];
@@ -138,9 +138,10 @@ static bool into_tier(const struct core *c, uint32_t at, const struct event *ev)
     return below != CALL_NIL && ev->fn && c->tiers.tier[c->calls.call[below].tier].fn == ev->fn;
 }
 
-/* Returns to the caller of `at`, which is not the innermost call: because of an exception, or `at`
- * has returned after one. Before OTP 27.1 both cause the same event. It is then taken for a return,
- * as documented for an exception that the direct caller catches, unless that is a tier. */
+/* The event returns to the caller of `at`, which is not the innermost call. Either an exception
+ * passed through `at`, or `at` returned normally after an exception inside it. Before OTP 27.1 the
+ * events are equal and count as a return (as documented for an exception that the direct caller
+ * catches), unless the direct caller is a tier. */
 static void unwound(struct core *c, struct proc *p, uint32_t at, const struct event *ev)
 {
     bool silent = c->tiers.silent_exceptions && !into_tier(c, at, ev);
@@ -205,8 +206,8 @@ void returns_of(struct core *c, const struct event *ev)
     calls_trim(&c->calls, p);
 }
 
-/* A process begins its next request as it began the last one: an exception that was caught between
- * the tiers has ended that one. */
+/* A process makes the same entry call from the same caller again: an exception that was caught
+ * between the tiers has ended the earlier request. */
 static struct proc *after_catch(struct core *c, const struct event *ev, struct proc *p)
 {
     uint64_t pid = p->pid;

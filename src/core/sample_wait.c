@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PASS_NS UINT64_C(5000000) /* of core's time, from one pass over the waiting to the next */
+#define PASS_NS UINT64_C(5000000) /* core's time between two passes over the waiting samples */
 
 struct waiting {
     struct stack_sample sample;

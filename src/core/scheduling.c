@@ -225,9 +225,10 @@ static uint64_t end_of_wait(const struct scheduling *s, size_t i, uint32_t fn)
     return s->walk[i]->ts_ns;
 }
 
-/* A wait for a message, or a part of it, that ended at to_ns. The call of the same request that
- * first began in another process meanwhile shows where the message went, if that is not known; the
- * last one that ended shows when the answer came. */
+/* A wait for a message, or a part of it, that ended at to_ns. The first call of the same request
+ * that began in another process since this one last ran (if there is none: since this call began)
+ * shows where the message went, if that is not known; the last one that ended shows when the answer
+ * came. */
 static bool waits_for_call(struct cutting *k, uint64_t to_ns, uint32_t fn, bool is_wait)
 {
     const struct scheduling_call *first = NULL;

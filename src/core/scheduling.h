@@ -1,4 +1,4 @@
-/* Stores what the processes of requests in detail do (on a scheduler or not, garbage collections,
+/* Stores what the processes of detailed requests do (on a scheduler or not, garbage collections,
  * messages to servers, the mailbox lengths of these servers), and divides the time of a call into
  * its parts. Private to core.
  *
@@ -75,7 +75,7 @@ void scheduling_init(struct scheduling *s);
 void scheduling_release(struct scheduling *s);
 /* Stores an event of a kind from EVENT_OUT to EVENT_QUEUE. */
 void scheduling_event(struct scheduling *s, const struct event *ev);
-/* A call of a request in detail: its process runs. */
+/* A call of a detailed request: its process runs. */
 void scheduling_runs(struct scheduling *s, uint64_t pid, uint64_t ts_ns);
 /* Such a process runs, and is about to send the message of a call to a server. */
 void scheduling_sent(struct scheduling *s, uint64_t pid, uint64_t to, uint64_t ts_ns);

@@ -3,11 +3,11 @@
  * is a slow_entry. Private to core.
  *
  * Invariant: at most SLOW_KEPT lines, and at most SLOW_KEPT_EACH of an identity. These are the
- * slowest of all lines of the identity added here, as long as there is room for all identities
- * and no tier of the lines is dropped. Lines are in the order of `done`, each number once. A trace
- * that left the ring of the newest requests has at most SLOW_KEPT_CALLS calls, so the calls of all
- * of them use at most SLOW_KEPT * (sizeof (struct slow_trace_request) + SLOW_KEPT_CALLS * sizeof
- * (struct slow_trace_call)), 1.1 MB. The lines use 0.9 MB; pieces and names of requests in detail
+ * slowest of all lines of the identity added here, as long as there is room for all identities and
+ * no tier of the lines is dropped. Lines are in the order of `done`, each number once. A trace that
+ * left the ring of the newest requests has at most SLOW_KEPT_CALLS calls, so the calls of all of
+ * them use at most SLOW_KEPT * (sizeof (struct slow_trace_request) + SLOW_KEPT_CALLS * sizeof
+ * (struct slow_trace_call)), 1.1 MB. The lines use 0.9 MB; pieces and names of detailed requests
  * (DETAIL_TRACE_PIECES and DETAIL_NAMES for each request) use up to 19 MB. Owns copies. One thread.
  */
 #ifndef KPROF_CORE_SLOW_KEPT_H

@@ -60,8 +60,8 @@ static struct slow_entry *entry_of(struct core *c, const struct request *r)
     return slow_store_entry_of(&c->slow, r->slow_seq, r->label);
 }
 
-/* The line of a request, or a new one. A request that is closing gets the rest at once, without
- * events in between. */
+/* The line of a request, or a new one. A new line of a closing request counts as ended:
+ * slow_record_complete follows before the next event. */
 static struct slow_entry *entry_for(struct core *c, struct request *r)
 {
     struct slow_entry *e = entry_of(c, r);

@@ -193,8 +193,8 @@ enum why_answer why_change_slower(const struct why_facts *f, struct snap_finding
             continue;
         known = true;
         /* If a tier is slower, so are the tiers that enclose it: the self time shows which one it
-         * is (that of the requests is all of their time). If the machine is slower, so are all
-         * tiers: the one with the most time matters. */
+         * is (not used for the requests, because all of their time is self time). If the machine is
+         * slower, so are all tiers: the one with the most time matters. */
         bool own = r->tier != TIER_TOTAL && r->mean_us > 0;
         double score = 0.45 + 0.25 * (r->d_p99 < 1 ? r->d_p99 : 1) +
                        0.1 * (own ? r->self_us / r->mean_us : 0) + 0.1 * why_facts_inside(f, r);

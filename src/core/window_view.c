@@ -24,8 +24,8 @@ static void slot_add(struct windows *w, const struct slot *s, uint64_t ends_s,
         p = hist_codec_add(p, end, windows_wants(w, row, ends_s) ? &w->row[row]->win : NULL, what);
 }
 
-/* Adds the seconds [from, to), each time with the coarsest slot that begins there and ends in time.
- * Returns the number of seconds covered. */
+/* Adds the seconds [from, to), at each step with the coarsest slot that begins there and ends by
+ * `to`. Returns the number of seconds covered. */
 static uint64_t range_add(struct windows *w, int coarsest, uint64_t from, uint64_t to,
                           enum hist_codec_what what)
 {

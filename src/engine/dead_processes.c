@@ -44,7 +44,7 @@ bool dead_processes_last(struct engine *g)
         return false;
     if (!g->dead.last) {
         if (g->dead.n || g->dead.asked_id != g->dead.answered_id)
-            return true; /* an earlier question is not done with */
+            return true; /* an earlier request is still being processed */
         size_t n = core_open_pids(g->core, 0, &g->dead.from, pids, AGENT_REQUEST_PIDS);
         if (n)
             g->dead.asked_id = control_ask(g->control, CONTROL_DEAD, 0, NULL, pids, n);

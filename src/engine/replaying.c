@@ -140,7 +140,8 @@ static bool due(struct engine *g, uint64_t stamp_ns)
     return g->tracing && (g->replay.speed <= 0 || stamp_ns <= due_stamp(g, clock_mono_ns()));
 }
 
-/* Says so; keys that control a replay do nothing then. */
+/* True: the replay has ended; this shows a message. Keys that control a replay have no effect
+ * then. */
 static bool has_ended(struct engine *g)
 {
     if (g->state != ENGINE_REPLAYED)

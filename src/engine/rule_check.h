@@ -1,8 +1,8 @@
 /* Checks that the identity rule names requests. For src/engine only.
  *
  * Invariant: the check uses requests that were counted after the node had the rule for half a
- * second. It reports a rule that names nothing once; the note stays until the rule names something.
- * There is no check for a recording, because its rule is not known. Core thread. */
+ * second. If a rule names nothing, it reports this once; the note stays until the rule names
+ * something. There is no check for a recording, because its rule is not known. Core thread. */
 #ifndef KPROF_ENGINE_RULE_CHECK_H
 #define KPROF_ENGINE_RULE_CHECK_H
 

@@ -113,7 +113,7 @@ void stack_sampling_answered(struct engine *g, struct result *r)
             ;
         p->end_id = 0;
     }
-    if (r->question_id != p->question_id) /* a later request counts */
+    if (r->question_id != p->question_id) /* this is the answer to an older request */
         return;
     p->on = r->on && !r->failed;
     if (!r->failed || !p->wanted)

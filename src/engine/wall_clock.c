@@ -4,7 +4,7 @@
 
 uint64_t wall_clock_of_core(const struct engine *g)
 {
-    /* At the end the time of core is later than that of the last heartbeat. */
+    /* At the end of a run, core's time is later than the time of the last heartbeat. */
     uint64_t since = core_now(g->core) - g->target_now_ns;
 
     if (g->replay.file)

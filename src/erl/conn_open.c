@@ -17,8 +17,8 @@
 #define NAME_TRIES  5 /* the node may see the end of an earlier connection late */
 #define NAME_MS     200
 #define PROBE_MS    1000 /* reserved for finding out why a handshake failed */
-#define SPARE_MS                                                                                   \
-    200 /* of PROBE_MS, for the rest of an attempt, so that it ends before its timeout */
+/* The part of PROBE_MS that the probe may not use, so that an attempt ends before its timeout. */
+#define SPARE_MS 200
 
 /* One attempt; a step that fails leaves its sentence in e. */
 struct attempt {

@@ -36,7 +36,7 @@ struct handshake {
     uint64_t deadline_ns;
 
     int why;         /* errno value */
-    char status[32]; /* the status that it sent; characters not in names as '?' */
+    char status[32]; /* its status; '?' replaces characters that a name cannot contain */
     char peer[256];  /* name that the node sent; "" if it was not a valid name */
     /* progress of the handshake */
     int sent, read; /* packets */

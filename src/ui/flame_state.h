@@ -30,7 +30,7 @@ struct flame_state {
     struct flame_query query;
     struct flame_pane pane[2]; /* the graph, or callers (0) and callees (1) of a function */
     struct rect area[2];       /* of the last draw */
-    int active;                /* the pane that has the keys */
+    int active;                /* the pane that receives the keys */
     uint64_t split_ns; /* without a base: samples from then on are compared with those before */
     uint64_t base_from_ns, base_to_ns; /* the range that is compared with; to 0: none */
     bool sandwich, up, frozen, compare;

@@ -15,7 +15,7 @@ struct heat_state {
     uint64_t cursor_s;
     size_t cursor_bin;
     uint64_t event; /* id of the VM event that was selected at the cursor; 0: none */
-    bool marked;    /* from here to the cursor: */
+    bool marked;    /* the cells from mark_s, mark_bin to the cursor are marked */
     uint64_t mark_s;
     size_t mark_bin;
     struct rect area; /* area of the last draw */

@@ -276,8 +276,7 @@ static void take_proposal(struct prompt *p, int key)
     bool erases = key == KEY_BACKSPACE_ || key == KEY_DELETE_;
     bool types = key >= ' ' && key <= 0x10ffff && text_cp_width((uint32_t)key) >= 0;
     if (p->proposed && (types || erases)) {
-        p->text[erases] =
-            0; /* keeps a byte for the key to erase: Backspace removes the proposed text */
+        p->text[erases] = 0; /* Backspace and Delete erase one byte later, so one byte stays */
         p->len = p->caret = erases;
         p->caret -= key == KEY_DELETE_;
     }

@@ -1,6 +1,6 @@
 /* The identity rule in use, and a draft: a rule that the operator has typed and the node has not
- * accepted. The draft is what the operator edits next, once; Esc then discards it. Core thread
- * only. */
+ * accepted. The next edit starts from the draft, one time only; if Esc ends that edit, the draft is
+ * lost. Core thread only. */
 #ifndef UI_RULE_EDIT_H
 #define UI_RULE_EDIT_H
 

@@ -293,7 +293,9 @@ static int slow_rows(const struct snapshot *s, int rows)
 static void draw_pane(struct ui_shared *sh, struct canvas *c, struct rect a,
                       const struct snapshot *s)
 {
-    if (!sh->slow.pane_focus) { /* the newest, wherever the screen of slow requests was left */
+    /* Without the focus: the newest is selected, whatever was selected on the screen of slow
+     * requests. */
+    if (!sh->slow.pane_focus) {
         sh->slow.seq = 0;
         sh->slow.at.sel = sh->slow.at.top = 0;
     }

@@ -24,7 +24,8 @@ struct time_range {
 
 void time_range_forget(
     struct time_range *t); /* back to now, because the history has started again */
-void time_range_set(struct time_range *t, uint64_t from_s, uint64_t to_s); /* closed seconds */
+/* [from_s, to_s), complete seconds of the history. */
+void time_range_set(struct time_range *t, uint64_t from_s, uint64_t to_s);
 bool time_range_key(struct time_range *t, struct dialog *d, struct message *m, enum action act,
                     const struct snapshot *s, struct intent *out);
 /* Applies the typed text; false: error. */

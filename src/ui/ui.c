@@ -263,8 +263,9 @@ static struct intent screen_key(struct ui *u, int key, enum action act, const st
                       ops->on_paste ? "F1 shows the keys" : "? shows the keys", line);
     }
     if (act == ACT_BACK && r.open.to == SCREEN_SLOW && u->of_finding) {
-        r.open.to =
-            SCREEN_NONE; /* the waterfall goes back to its list, but it came from elsewhere */
+        /* Esc in a waterfall opens the list of slow requests, but this waterfall was opened from a
+         * finding. */
+        r.open.to = SCREEN_NONE;
         back(u, had_message, &r.intent);
     }
     if (r.open.to != SCREEN_NONE) {

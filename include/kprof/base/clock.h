@@ -8,10 +8,10 @@
 
 #define CLOCK_SEC_NS UINT64_C(1000000000)
 
-/* Monotonic time: nobody can set this clock, and it continues while the machine sleeps (where the
- * system has CLOCK_BOOTTIME), as the clocks of other machines do. Waits with a timeout on a system
- * clock (pthread_cond_timedwait) use CLOCK_MONOTONIC instead, which stops while the machine
- * sleeps. */
+/* Monotonic time: nobody can set this clock, and it also counts the time in which the machine
+ * sleeps (where the system has CLOCK_BOOTTIME), so it stays comparable with the clocks of other
+ * machines. Waits with a timeout on a system clock (pthread_cond_timedwait) use CLOCK_MONOTONIC
+ * instead, which stops while the machine sleeps. */
 uint64_t clock_mono_ns(void);
 uint64_t clock_wall_ns(void); /* since 1970 */
 uint64_t clock_cpu_ns(void);  /* CPU time of all threads of this process */

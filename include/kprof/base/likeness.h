@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* The smallest number of bytes to insert, delete or replace that turns a into b (Levenshtein), from
- * 0 to 64. ASCII case counts as equal. Only the first 64 bytes of each are compared. */
+ * 0 to 64. ASCII case is ignored. Only the first 64 bytes of each are compared. */
 unsigned likeness_distance(const char *a, size_t a_n, const char *b, size_t b_n);
 
 #endif

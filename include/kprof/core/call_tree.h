@@ -11,9 +11,9 @@
  * Invariant: accepts any events. total = own + the totals of the children, of all nodes that are
  * not hidden; the root's total, with nothing hidden, is the sum of the times in which the processes
  * were traced, and equals that of the weights of the samples added to the profile. The calls of all
- * nodes plus the calls that were cut are the calls that were added. The time of a call that was cut
- * (too many or too deep nodes) is its caller's. Times of a process never go back. Owns its memory,
- * borrows the profile. One thread. */
+ * function nodes plus the calls that were cut are the calls that were added. The time of a call
+ * that was cut (too many or too deep nodes) is its caller's. Times of a process never go back. Owns
+ * its memory, borrows the profile. One thread. */
 #ifndef KPROF_CORE_CALL_TREE_H
 #define KPROF_CORE_CALL_TREE_H
 

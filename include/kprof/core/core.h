@@ -76,9 +76,9 @@ void core_advance(struct core *c, uint64_t now_ns); /* node time */
  * next EVENT_GAP ends the gap. */
 void core_gap(struct core *c, uint64_t at_ns, enum gap_reason reason);
 /* The run has ended. If the newest gap has not ended, began at since_ns or later and is GAP_OFF or
- * GAP_LOST, the run ended with it: it is removed, because the end of a run is not a gap. Otherwise
- * the run ends now. No window covers later time, not even the late_ns by which the time advances so
- * that all requests are complete. */
+ * GAP_LOST, the run ended when the gap began, and the gap is removed. Otherwise the run ends now.
+ * Then the time advances by late_ns, so that all requests are complete. No window covers time after
+ * the end of the run. */
 void core_run_end(struct core *c, uint64_t since_ns, uint64_t late_ns);
 void core_zero(struct core *c); /* removes rows, histories and totals; open requests stay */
 

@@ -376,7 +376,7 @@ struct snap_cost { /* the cost of tracing, as the node reports it */
     double call_ns;       /* cost of a traced call, in the calling process */
 };
 
-/* Requests in detail: whether the parts of the time of calls (core/time_part.h) are recorded. */
+/* Detailed requests: whether the parts of the time of calls (core/time_part.h) are recorded. */
 enum detail_state {
     DETAIL_NOT_KNOWN, /* the node has not said; a replay */
     DETAIL_OFF,       /* not requested: --detail off */
@@ -457,7 +457,7 @@ struct snapshot {
     struct snap_dist dist;
     struct snap_heat heat;
     double gap_s;     /* part of window_s without tracing; rates are per second of the rest */
-    double counted_s; /* ... plus this part of gap_s, in which calls were counted */
+    double counted_s; /* part of gap_s in which calls were counted; rates include it */
     bool final;
     struct snap_node node;
     struct snap_breaker breaker;

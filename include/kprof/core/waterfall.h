@@ -22,7 +22,8 @@ enum waterfall_kind {
 struct waterfall_segment {
     uint64_t from_ns, to_ns; /* from the start of the request */
     enum waterfall_kind kind;
-    uint32_t other; /* WAIT: the row it waits for: of the open calls, the one that began next */
+    uint32_t other; /* WAIT: the row it waits for: of the calls open then, the first that began
+                       after this one */
 };
 
 struct waterfall_row {

@@ -72,7 +72,7 @@ size_t engine_avoided(const struct engine *g, const char **text);
 const char *engine_rule_error(const struct engine *g); /* "": the rule was accepted */
 bool engine_tier_missing(const struct engine *g,
                          const char **note); /* a tier matched no function */
-/* True: the operator asked for requests in detail (settings.detail_given), and the node follows
+/* True: the operator asked for detailed requests (settings.detail_given), and the node follows
  * none; *why: one sentence, constant. */
 bool engine_detail_refused(const struct engine *g, const char **why);
 /* Makes snapshots keep the histograms of their rows, for exports that need them
@@ -92,9 +92,10 @@ const struct tierset *engine_tiers(const struct engine *g);
 int engine_tier_remove(struct engine *g, uint16_t tier, struct err *e);
 int engine_entry(struct engine *g, const char *name, struct err *e);
 int engine_identity(struct engine *g, const char *rule, struct err *e);
-/* Puts path(...) or shape(...) around the parts of the identity rule that name requests: the one
- * that turns the present names into few. While that rule is in use, the next call restores the
- * former rule. Hook `message` gets the resulting names. */
+/* Puts path(...) or shape(...) around the parts of the identity rule that name requests. It chooses
+ * the one that at least halves the number of names; path(...) is tried first if most names look
+ * like paths. While that rule is in use, the next call restores the former rule. Hook `message`
+ * gets the resulting names. */
 int engine_identity_template(struct engine *g, struct err *e);
 const char *engine_rule(const struct engine *g); /* the requested identity rule; "": none */
 int engine_slow(struct engine *g, const char *text, struct err *e); /* threshold, or "off" */

@@ -40,7 +40,7 @@ int agent_request_config(struct session *s, const struct trace_config *w,
 int agent_request_tracing(struct session *s, bool on, struct err *e);
 int agent_request_limits(struct session *s, const struct trace_config *w, struct err *e);
 int agent_request_sample(struct session *s, uint32_t n, struct err *e);
-/* Renews the lease as of age_ms ago. */
+/* Renews the lease: kprof-top was last known to be responsive age_ms ago. */
 int agent_request_ping(struct session *s, uint64_t age_ms, struct err *e);
 int agent_request_trip(struct session *s, const char *why,
                        struct err *e); /* kprof-top opens the breaker, for this reason */

@@ -30,7 +30,7 @@ struct stream_figures {
     uint64_t offs;              /* number of {kx,_} received */
     uint64_t dropped_stacks;    /* messages with stack samples that were not taken in time */
     struct clock_reading clock; /* node clock minus local clock */
-    int64_t oldest_ns;          /* age of the oldest event of the run when it arrived */
+    int64_t oldest_ns;          /* maximum age of an event of the run when it arrived */
     int64_t lag_ns; /* age of the newest event of the last batch when it arrived; 0 while the clocks
                        are in doubt (see trace/clock_fit) */
 };
