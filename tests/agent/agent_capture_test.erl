@@ -88,7 +88,7 @@ capture_that_ends_otherwise(T) ->
     {ok, _} = ask(K, {config, #{tiers => [{0, agent_load, entry, 1}, {1, agent_load, nune, 0}]}}),
     {error, nofunction, Note} = ask(K, {capture, 1}),
     ?check(string:find(Note, "agent_load:none/0") =/= nomatch),
-    %% cancelled
+    %% canceled
     ?equal(ask(K, {capture, 0}), ok),
     Set(),
     ?equal(ask(K, {capture, none}), ok),

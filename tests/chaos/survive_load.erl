@@ -267,7 +267,7 @@ wake(N, Heap) ->
     _ = [X || X <- Heap, X > N],
     sleeper(N + 1, Heap).
 
-%% Timers of all kinds; most are cancelled.
+%% Timers of all kinds; most are canceled.
 timers() ->
     Began = now_us(),
     Refs = [erlang:start_timer(5 + I, self(), I) || I <- lists:seq(1, 50)],

@@ -36,8 +36,8 @@ struct snap_vm_event *fake_vm(struct fake *f, enum vm_event_kind kind, double ag
 void fake_vm_events(struct fake *f);
 void fake_log(struct fake *f, const char *text); /* the newest line comes first in the snapshot */
 const char *fake_str(struct fake *f, const char *s); /* a copy with the lifetime of f */
-struct snapshot *
-fake_snap(struct fake *f); /* totals and conservation are filled in from the rows */
+struct snapshot *fake_snap(struct fake *f); /* totals, and the counts of received and aggregated
+                                               calls, are computed from the rows */
 
 /* The standard one: parsing, handle, formatter, db, accounting x create, read, update, delete, each
  * with its total row, then _total; n_slow slow calls (up to 64) and three log lines. */

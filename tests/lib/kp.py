@@ -21,7 +21,7 @@ PROGRAM = os.environ.get("KPROF_TOP", os.path.join(ROOT, "build", "kprof-top"))
 OTP_ROOTS = os.environ.get("KPROF_OTP_ROOTS", os.path.join(ROOT, "build", "otp"))
 COOKIE = "kpcookie"
 # A slow or busy machine must not fail a test. No deadline is an assertion: a test that passes never waits for it. A
-# test can only ask for a longer deadline than this.
+# test can only ask for a deadline that is longer than LEAST_S.
 PATIENCE = float(os.environ.get("KPROF_TEST_PATIENCE", "1"))
 LEAST_S = 60
 

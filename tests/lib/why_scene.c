@@ -369,7 +369,7 @@ static void make_memory(struct scene *c)
         c->load[i].memory_bytes += (uint64_t)i << 22;
 }
 
-/* Part of a run queue that is not long otherwise. */
+/* Most of the run queue is waiting dirty jobs; without them it is short. */
 static void make_dirty_queue(struct scene *c)
 {
     for (size_t i = 90; i < LOADS; i++) {

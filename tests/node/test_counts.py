@@ -209,8 +209,8 @@ def test_a_process_that_dies_inside_a_call():
 
 @kp.each(*OTPS)
 def test_built_in_functions_are_tiers(otp):
-    """For longer than the agent's counters of calls take turns: below OTP 28 the VM forgets a traced built-in function when its
-    counter is removed."""
+    """The run is longer than one round of the agent's call counters. Before OTP 28, the VM stops tracing a built-in function
+    when its counter is removed."""
     with workload_node(otp) as n:
         k = attach(n, *tiers("request/1", "db/1"), "-t", "erlang:phash2/2", "-i", RULE)
         k.tracing()
@@ -222,7 +222,7 @@ def test_built_in_functions_are_tiers(otp):
         clean(n)
 
 def test_another_program_removes_the_flags():
-    """Below OTP 27 it can: this is noticed, and they are set again."""
+    """Before OTP 27 another program can remove the flags. The agent notices this and sets them again."""
     with workload_node(25) as n:
         k = attach(n, *tiers("request/1", "db/1"))
         k.tracing()

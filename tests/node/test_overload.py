@@ -121,7 +121,7 @@ def test_the_budget_is_kept_by_sampling():
 
 
 def test_who_cannot_follow_has_it_opened():
-    """A small ring: the node is fine, but events are lost in kprof-top. It requests to open the breaker, once."""
+    """A small ring: the node is fine, but events are lost in kprof-top. kprof-top asks the node once to open the breaker."""
     with workload_node(25) as n:
         n.eval("workload:load(8,2)")
         k = kp.Kp("--batch", "--format", "json", "-d", "200ms", "--cooldown", "60s", "-t", "request=workload:request/1",

@@ -109,7 +109,7 @@ def test_kill_9(otp):
         k.wait_json(30, lambda r: r["requests"]["finished"] > 20 and parts_of(r))
         k.proc.send_signal(signal.SIGKILL)
         k.proc.wait()
-        clean(n)  # also: no session, and flags of another one do not exist
+        clean(n)  # this also checks that no session is left; the flags of a session end with it
 
 
 @kp.each(25)

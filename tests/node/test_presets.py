@@ -112,7 +112,7 @@ def test_a_tier_is_the_function_that_the_node_has():
             final, said = rabbit(n, *more)
             tiers = {r["tier"] for r in final["rows"]}
             assert tiers >= {"channel", "route", "deliver", "queue", "get", "writer"}, tiers
-            assert not tiers & {"backing", "store"}, tiers  # the node does not have them: the run does not start
+            assert not tiers & {"backing", "store"}, tiers  # the node does not have these tiers, so they are left out
             for tier in ("channel", "route", "deliver"):
                 assert kp.count(final, tier) == 30, (which, tier, final["rows"])
             line = [x for x in said.splitlines() if LEFT_OUT in x]

@@ -198,7 +198,7 @@ def test_name_in_use():
 
 
 def test_tls_is_told_from_plain():
-    """A node with TLS closes a plain connection without a word; a second connection finds out why."""
+    """A node with TLS closes a plain connection without sending anything; a second connection finds out why."""
     if kp.subprocess.run(["openssl", "version"], stdout=kp.subprocess.DEVNULL).returncode != 0:
         raise kp.Skip("no openssl here")
     pem = os.path.join(kp.scratch(), "reach.pem")

@@ -33,7 +33,7 @@ def test_one_line_a_request():
         log, rec = (os.path.join(kp.scratch(), x) for x in ("slow.log", "slow.rec"))
         k = attach(n, *TIERS, "-i", RULE2, "--slow", "15ms", "--slow-log", log, "--record", rec)
         k.tracing()
-        time.sleep(1)  # the first request is not the first event
+        time.sleep(1)  # the recording begins a second before the first request
         n.eval("workload:sleeping(%d,x)" % N, 30)
         assert k.interrupt() == 0, k.saw()
         final = k.final()

@@ -1,5 +1,5 @@
 """Findings on real nodes: for each trouble of the sample node, the best finding names it; for most rules, a workload that
-makes it true; a healthy node, of which nothing is said."""
+causes the finding; a healthy node has no findings."""
 import os
 import re
 import subprocess
@@ -137,4 +137,5 @@ def test_a_minute():
         says(found(k), "memory", r"^the memory of the node grows: ")
     assert healthy.wait(60) == 0, healthy.saw()
     said = [w for r in healthy.rows for w in r["why"] if w["rule"] != "tier" or w["score"] >= 0.6]
-    assert not said and len(healthy.rows) > 12, said  # most of the time is in db, and that is true
+    # a finding of the rule `tier` with a low score is allowed: db takes most of the time
+    assert not said and len(healthy.rows) > 12, said

@@ -352,7 +352,7 @@ def test_remove_a_tier(*variant):
         top.ready()
         top.keys("s", "Down", "Enter", "v", "v")
         kp.until(5, lambda: last_head(top) == "request", what=lambda: top.t.screen())
-        for _ in range(12):  # folded or not: account is below
+        for _ in range(12):  # moves down to account; how many lines that is depends on the folding
             now = selected(top)
             if now and now[1] == "account":
                 break
@@ -397,7 +397,7 @@ def test_wrong_rule_is_shown_and_can_be_mended(*variant):
         top.keys("C-e", "C-u", "workload:request/1 arg(1)", "Enter")
         top.see("unbound", gone=True)
         top.ready()
-        # A wrong rule that was cancelled must not affect later actions.
+        # A wrong rule that was canceled must not affect later actions.
         top.keys("i", "C-u", "fun ({workload,request,[X]}) -> Z end", "Enter")
         top.see(re.compile("variable Z is unbound"))
         top.keys("Escape", "A", "never=workload:never/1", "Enter")

@@ -33,7 +33,8 @@ def test_a_node_is_picked_and_remembered():
 
 
 def test_the_last_used_and_a_release():
-    """The node of a release comes first; Escape leaves; a node that is gone has a clear error and a sane terminal."""
+    """The node of a release comes first; Escape leaves; if the chosen node is gone, a clear error is printed and the
+    terminal is restored."""
     state = os.path.join(kp.scratch(), "used-state")
     os.makedirs(os.path.join(state, "kprof-top"))
     with open(os.path.join(state, "kprof-top", "nodes"), "w") as f:

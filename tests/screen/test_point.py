@@ -21,12 +21,12 @@ def test_point_names_requests():
         top.keys("f", "f")  # a fold by hand turns automatic folding off
 
         def unfolded():
-            """Typed before the identities were there, `f` has folded them."""
+            """If `f` was pressed before the identities arrived, it has folded them; then this presses `f` again."""
             if re.search(r"^▸ request\b", top.t.screen(), re.M):
                 top.keys("f")
             return OPS <= {n for _, n in names(top.t.screen())}
         kp.until(30, unfolded, 0.3, what=lambda: "identities: " + top.t.screen())
-        # cancelled in the middle; nothing stays set, tracing continues
+        # canceled in the middle; nothing stays set, tracing continues
         top.keys("End", "I")
         top.see(re.compile("0 of 20 calls|not called within 5 s"), 30)
         top.keys("Escape")

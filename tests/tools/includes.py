@@ -190,8 +190,8 @@ def compiled(root, ei, headers):
 
 
 def check_alone(root, ei):
-    """Each header compiles alone. The build compiles those alone that a source includes first; all of them are compiled
-    together, to test their include guards."""
+    """Each header compiles alone. If a source includes a header first, the build has already tested this. All headers
+    are also compiled together, to test their include guards."""
     headers = [path for path, _, header in sources(root) if header]
     first = set()
     for path, _, header in sources(root):

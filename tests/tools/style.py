@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks dependencies and names. Dependencies of layers and units come from the objects (nm) of build/plain/obj.
 
-Without an option: a layer uses only lower layers, which are listed before it in the table of src/README.md, the units of a layer have no circular
-dependencies, and no forbidden word is the name or prefix of a unit, a function, a type or a file. --draw prints the
-graph. --self-test makes one violation of each kind and must detect each of them."""
+Without an option: a layer uses only lower layers, which are listed before it in the table of src/README.md, the units of
+a layer have no circular dependencies, and no forbidden word is the name or prefix of a unit, a global function, a type or
+a file. --draw prints the graph. --self-test makes one violation of each kind and must detect each of them."""
 import os
 import re
 import subprocess
