@@ -94,7 +94,7 @@ bound(X) when is_integer(X), X >= 0 -> X;
 bound({get_tcw}) -> ?LOW;
 bound({set_tcw, _}) -> ?LOW;
 bound({'bor', A, B}) -> both(A, B, fun(X, Y) -> ones(max(X, Y)) end);
-bound({'band', A, B}) -> min(bound(A), bound(B)); % an atom is larger than any integer: one of them is enough
+bound({'band', A, B}) -> min(bound(A), bound(B)); % one known bound is enough: an unknown one is an atom, larger than any integer
 bound({'+', A, B}) -> both(A, B, fun(X, Y) -> X + Y end);
 bound({'bsl', A, B}) when is_integer(B), B >= 0, B < 60 -> both(A, 0, fun(X, _) -> X bsl B end);
 bound({'bsr', A, B}) when is_integer(B), B >= 0 -> both(A, 0, fun(X, _) -> X bsr B end);

@@ -158,8 +158,7 @@ cut_for(Waiting, #s{tracing = #tracing{on = true}, limits = #limits{sample = Old
     Now = kprof_node:now_ms(),
     case Last =:= none orelse Now - Last >= settled_ms(Waiting) of
         true when Old * ?CUT > ?MOST, is_integer(Waiting), Waiting > 0 ->
-            Why = <<"even one sampled request makes more events than the agent can process">>,
-            kprof_tracing:trip(Why, S#s{limits = S#s.limits#limits{flooded = Now}});
+            kprof_tracing:trip(no_sampling_helps(S), S#s{limits = S#s.limits#limits{flooded = Now}});
         true ->
             New = min(?MOST, max(kprof_sampling:base(S), Old) * cut_by(Waiting)),
             (New > Old andalso (Last =:= none orelse Now - Last > ?SAY_MS)) andalso kprof_link:event(sampling, flood_text(Waiting, New), S),
@@ -171,6 +170,13 @@ cut_for(Waiting, #s{tracing = #tracing{on = true}, limits = #limits{sample = Old
     end;
 cut_for(_, S) ->
     S.
+
+%% The cost of unsampled calls is the better reason: on a busy node the messages may be from before the last cuts.
+no_sampling_helps(#s{cost = Cost, limits = #limits{max = #{max_cost := Max}}, tracing = #tracing{trace_config = Config}} = S) ->
+    case kprof_cost:spent(Cost) of
+        {_, Fixed} when Max > 0, Fixed > Max -> too_much(known_rates(S), Config, Fixed, Max);
+        _ -> <<"even one sampled request makes more events than the agent can process">>
+    end.
 
 %% Messages from before the last cut are not a new flood. A call rate shows the effect of a cut at once; queued messages show it
 %% later.

@@ -121,8 +121,8 @@ static double callback_score(const struct chooser *s, const struct called *k, do
     return is_inside(s, k) ? 0.5 : least + log10(k->per_s) + share_divided(s, k);
 }
 
-/* A better kind outweighs about 100 times as many calls, no more: an interface that nobody uses is
- * not the edge of a busy server. */
+/* A better kind of function is preferred, unless the other one is called more than about 100 times
+ * as often: an interface that is hardly used is not the entry of a busy server. */
 static double entry_score(const struct chooser *s, const struct called *k)
 {
     double calls = log10(k->per_s);

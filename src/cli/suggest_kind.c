@@ -7,8 +7,8 @@
 
 #define PATH "method and path"
 
-/* The rules of edges are those of presets (server_rules). The functions of libraries are those that
- * their documentation names; an arity of -1 stands for whichever arity the node has. */
+/* The rules of SUGGEST_EDGE are those of presets (server_rules). The functions of libraries are
+ * those that their documentation names; an arity of -1 stands for whichever arity the node has. */
 static const struct suggest_known table[] = {
     /* servers */
     {"cowboy_stream_h:", "request_process", 3, "request", 0, 0, COWBOY_RULE, PATH},

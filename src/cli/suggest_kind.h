@@ -22,9 +22,9 @@ struct suggest_known {
     const char *module, *function; /* as shown: "cowboy_req:", "reply" */
     int arity;                     /* -1: any */
     const char *name;              /* of the tier */
-    uint8_t weight;                /* of a layer, in tenths; 0: it is an edge */
-    uint8_t rank;                  /* of an edge: 0 is the outermost */
-    const char *rule;              /* of an edge: a short rule without its M:F/A, or a fun */
+    uint8_t weight;                /* of a layer, in tenths; 0: SUGGEST_EDGE */
+    uint8_t rank;                  /* of SUGGEST_EDGE: 0 is the outermost */
+    const char *rule;              /* of SUGGEST_EDGE: a short rule without its M:F/A, or a fun */
     const char *named_by;
 };
 

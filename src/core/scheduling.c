@@ -177,7 +177,7 @@ static enum function function_of(const struct scheduling *s, const struct intern
     return told == MAP_EMPTY ? NOT_KNOWN : told ? RECEIVES : COMPUTES;
 }
 
-/* ---- one cut ---- */
+/* ---- dividing one call ---- */
 
 struct cutting {
     const struct scheduling *s;
@@ -185,7 +185,7 @@ struct cutting {
     const struct scheduling_call *call, *all;
     size_t n_all;
     struct scheduling_cut *out;
-    uint64_t at_ns; /* cut up to here */
+    uint64_t at_ns; /* divided up to here */
     enum { RUNS, IS_OUT, UNKNOWN } state;
     bool gc, dirty, dirty_gc;
     uint32_t fn;           /* IS_OUT: where; dirty: the job */

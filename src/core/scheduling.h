@@ -2,7 +2,7 @@
  * messages to servers, the mailbox lengths of these servers), and divides the time of a call into
  * its parts. Private to core.
  *
- * Invariant: the pieces of a cut cover the call without gaps, in order, so the parts add up to its
+ * Invariant: the pieces of a call cover it without gaps, in order, so the parts add up to its
  * duration; time for which events are missing is PART_UNKNOWN. The newest SCHEDULING_POINTS events
  * of all processes are stored; a call with older ones begins with unknown time. Events of a process
  * may arrive in any order. Memory is reserved with the first event. One thread. */
@@ -45,7 +45,7 @@ struct scheduling {
     uint64_t seq;
     struct map newest;   /* pid -> position of its newest point in time */
     struct map receives; /* function -> whether it waits for messages itself: 1, 0 */
-    const struct scheduling_point **walk; /* of one call, while it is cut */
+    const struct scheduling_point **walk; /* of one call, while it is divided */
     struct scheduling_queue *queue;       /* a ring; NULL: none yet */
     uint64_t queues;                      /* added to it */
 };

@@ -8,12 +8,12 @@ def test_sleeping_tier_agrees_with_recorder(otp, returns):
     with workload_node(otp) as n:
         recorded, final, _ = profile(n, "sleeping(25,x)", ["request/2", "sleeper/1"], "--returns", returns, rule=RULE2)
         for kind, least in (("short", 5000), ("middle", 20000), ("long", 100000)):
-            r, want = kp.row(final, "sleeper", kind), recorded[kind]
-            assert r["count"] == want["count"], (r, want)
+            r, inside, around = kp.row(final, "sleeper", kind), recorded[kind]["inside"], recorded[kind]["around"]
+            assert r["count"] == inside["count"], (r, inside)
             for q in ("p50", "p90", "p99"):
-                off = abs(r[q + "_us"] - want[q]) / want[q]
-                assert off <= 0.02, "%s %s: %s us, recorder %s us, %.1f %% off" % (
-                    kind, q, r[q + "_us"], want[q], 100 * off)
+                # a call takes longer than what it does, and less than its caller sees: on any machine
+                assert 0.98 * inside[q] <= r[q + "_us"] <= 1.02 * around[q], "%s %s: %s us, inside %s us, around %s us" % (
+                    kind, q, r[q + "_us"], inside[q], around[q])
             assert r["min_us"] >= least * 0.99, r
             request = kp.row(final, "request", kind)
             assert request["p50_us"] >= r["p50_us"] * 0.98, (request, r)
