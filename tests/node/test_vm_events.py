@@ -49,7 +49,8 @@ def test_each_event_has_its_process(otp):
         assert monitors(n) is None
         r = final(k)
         of = {kind: [e for e in r["vm_events"] if e["kind"] == kind and e["process"] == who] for kind, (who, _) in want.items()}
-        assert all(e["took_us"] >= 50000 and e["heap_bytes"] > 8000000 for e in of["long_gc"]), of
+        assert all(e["took_us"] >= 50000 for e in of["long_gc"]), of
+        assert any(e["heap_bytes"] > 8000000 for e in of["long_gc"]), of  # on a busy machine small heaps take long, too
         assert all(e["took_us"] >= 50000 for e in of["long_schedule"]), of
         assert any((e["detail"] or "").startswith("vm_work:") for e in of["long_schedule"]), of
         assert all(e["heap_bytes"] >= 64 << 20 for e in r["vm_events"] if e["kind"] == "large_heap"), r["vm_events"]

@@ -102,7 +102,7 @@ def test_slower_than_before():
     """The same work takes three times as long as in the recording."""
     before = os.path.join(kp.scratch(), "before.rec")
     with kp.Node() as n:
-        n.eval("why_work:start([{work, 200}])")
+        n.eval("why_work:start([{waits, 100}])")
         k = kp.run(*TIERS, "-n", "1", "-d", "4s", "--record", before, n.name, deadline_s=60)
         assert k.proc.returncode == 0, k.saw()
         n.eval("why_work:slower(3)")

@@ -54,15 +54,18 @@ request(Kind) ->
     work(Kind),
     ok.
 
-%% Ten short calls; one long one; a call that fails now and then, or never ends.
+%% Ten short calls; one long one; a call that fails now and then, or never ends; one so long that a busy machine makes it
+%% hardly longer.
 work(many) -> [?MODULE:part(many, 300) || _ <- lists:seq(1, 10)];
 work(long) -> ?MODULE:part(long, 20000);
 work(port) -> ?MODULE:part(port, 0);
+work(waits) -> ?MODULE:part(waits, 40000);
 work(Kind) -> ?MODULE:part(Kind, 1000).
 
 part(fails, Us) -> spin(Us), rand:uniform(persistent_term:get(fail, 2)) =:= 1 andalso error(failed), ok;
 part(hangs, _) -> receive never -> ok end;
 part(port, _) -> send(gen_tcp_socket());
+part(waits, Us) -> receive after Us * persistent_term:get(?MODULE, 1) div 1000 -> ok end;
 part(_, Us) when Us > 1000 -> receive after Us div 1000 -> ok end;
 part(_, Us) -> spin(Us * persistent_term:get(?MODULE, 1)).
 
