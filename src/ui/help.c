@@ -329,17 +329,36 @@ static void search_on(struct help_state *t, struct message *m, bool back)
 
 /* --- keys --- */
 
-/* A screen without its own keys has those of the table: the page begins with them. */
+/* How many keys of the group only this screen has. */
+static unsigned own_keys(const char *group, unsigned context)
+{
+    size_t n;
+    unsigned own = 0;
+    const struct key_def *k = keys_all(&n);
+    for (size_t i = 0; i < n; i++) {
+        own += k[i].help && k[i].contexts == context && strcmp(k[i].group, group) == 0;
+    }
+    return own;
+}
+
+/* The group with most of the screen's own keys; without such keys, that of its first key. A screen
+ * that only has keys of the table: NULL, the page begins with them. */
 static const char *group_of(unsigned context)
 {
     size_t n;
+    unsigned most = 0;
+    const char *first = NULL, *group = NULL;
     const struct key_def *k = keys_all(&n);
     for (size_t i = 0; i < n && !(context & CTX_TABLE); i++) {
-        if (k[i].help && (k[i].contexts & context) && !(k[i].contexts & CTX_TABLE)) {
-            return k[i].group;
+        if (!k[i].help || !(k[i].contexts & context) || k[i].contexts & CTX_TABLE) {
+            continue;
         }
+        unsigned own = own_keys(k[i].group, context);
+        first = first ? first : k[i].group;
+        group = own > most ? k[i].group : group;
+        most = own > most ? own : most;
     }
-    return NULL;
+    return group ? group : first;
 }
 
 void help_of(struct help_state *t, enum screen_id from, unsigned context)

@@ -216,6 +216,8 @@ static void help_opens_at_the_keys_of_the_screen(void **state)
               {"H?", "HEAT MAP, DISTRIBUTION"},
               {"D?", "HEAT MAP, DISTRIBUTION"},
               {"O?", "SLOW AND OPEN CALLS, WATERFALLS"},
+              {"U?", "PROCESSES"},
+              {"F?", "FLAME GRAPH"},
               {"I?", "ARGUMENT PICKER"},
               {"a<F1>", "FUNCTION PICKER"}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
