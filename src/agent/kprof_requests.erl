@@ -57,7 +57,7 @@ captured(#s{requests = #requests{caught = Caught}}) -> Caught.
 
 %% ---- Calls per second ----
 
-%% Whether a tier is called: the VM counts for a second; the calls that the relay received are in requests.
+%% Whether a tier is called: the VM counts its calls for a second. Those that the relay received were made in requests.
 -spec why(integer(), kprof_spec:ix(), state()) -> state().
 why(Ref, Ix, S0) ->
     #s{tracing = #tracing{trace_config = Config}, session = Session} = S = kprof_tier_rates:stop(S0),

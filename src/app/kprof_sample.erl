@@ -381,11 +381,11 @@ spin(Until) ->
 
 %% run_exact(#{create => K, read => K, update => K, delete => K, rate => PerSecond}): makes exactly this many requests
 %% of each operation and returns #{Op => [LatencyMicroseconds]}, measured around handle/1. No exceptions, no slow calls.
-run_exact(Wish) ->
-    Rate = maps:get(rate, Wish, 500),
+run_exact(Options) ->
+    Rate = maps:get(rate, Options, 500),
     stop(),
     setup(#{db => 64, odd => false, spin => true, trouble => none, busy_us => 0}, fun() -> ok end),
-    Lines = deal([{Op, maps:get(Op, Wish, 0)} || Op <- ?OPS], 1),
+    Lines = deal([{Op, maps:get(Op, Options, 0)} || Op <- ?OPS], 1),
     Self = self(),
     Begun = erlang:monotonic_time(microsecond),
     Pids = [begin
@@ -393,7 +393,7 @@ run_exact(Wish) ->
         spawn(fun() -> Self ! {self(), Op, timed(Line)} end)
     end || {I, {Op, Line}} <- lists:zip(lists:seq(1, length(Lines)), Lines)],
     Got = [receive {P, Op, Us} -> {Op, Us} end || P <- Pids],
-    settle(),
+    until_idle(),
     stop(),
     maps:from_list([{Op, [Us || {O, Us} <- Got, O =:= Op]} || Op <- ?OPS]).
 
@@ -416,7 +416,7 @@ timed(Line) ->
     (erlang:monotonic_time(nanosecond) - T0) / 1000.
 
 %% When the accounting process answers, it has processed all earlier messages.
-settle() ->
+until_idle() ->
     Ref = make_ref(),
     maps:get(accounting, shared()) ! {sync, self(), Ref},
     receive Ref -> ok end.
@@ -425,11 +425,11 @@ settle() ->
 
 %% big_state(#{rate => CallsPerSecond | max, ms => Duration, words => StateWords}): calls handle_big/2, which returns
 %% its state like a callback of gen_server, and returns the number of calls.
-big_state(Wish) ->
-    State = lists:seq(1, maps:get(words, Wish, 25000) div 2), % two words per element
+big_state(Options) ->
+    State = lists:seq(1, maps:get(words, Options, 25000) div 2), % two words per element
     Server = spawn(fun() -> big_loop(State) end),
     Begun = erlang:monotonic_time(microsecond),
-    N = big_calls(Server, maps:get(rate, Wish, 1000), Begun, Begun + 1000 * maps:get(ms, Wish, 1000), 0),
+    N = big_calls(Server, maps:get(rate, Options, 1000), Begun, Begun + 1000 * maps:get(ms, Options, 1000), 0),
     exit(Server, kill),
     N.
 

@@ -120,7 +120,7 @@ def run_all(files, jobs, counts, lock):
             running.discard(pid)
             crashed += status != 0
     finally:
-        if os.getpid() == parent:  # a child leaves through here, too
+        if os.getpid() == parent:  # a forked child executes this, too, when it ends
             for pid in running:
                 os.kill(pid, signal.SIGTERM)
             for pid in running:

@@ -215,10 +215,10 @@ static const char *cell_broken(const struct canvas *c, int row, int col)
     uint32_t cp = 0;
     if (n == 0) {
         if (col == 0 || !k[-1].utf8[0]) {
-            return "half without a whole";
+            return "right half without its wide character";
         }
         text_next(k[-1].utf8, strlen(k[-1].utf8), &cp);
-        return text_cp_width(cp) == 2 ? NULL : "half of a narrow one";
+        return text_cp_width(cp) == 2 ? NULL : "right half after a narrow character";
     }
     for (size_t i = 0; i < n;) {
         size_t step = text_next(k->utf8 + i, n - i, &cp);
@@ -230,7 +230,7 @@ static const char *cell_broken(const struct canvas *c, int row, int col)
             return "not one character and its marks";
         }
         if (w == 2 && (col + 1 >= c->cols || k[1].utf8[0])) {
-            return "wide without room";
+            return "wide character without a second cell";
         }
         i += step;
     }

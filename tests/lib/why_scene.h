@@ -56,7 +56,7 @@ struct made_call {
 void scene_trace(struct scene *c, int kind, double ago_ms, const struct made_call *call, size_t n);
 /* A slow request with these self times of the tiers. */
 void scene_slow(struct scene *c, int kind, const double self_ms[TIERS], uint64_t pid);
-/* n requests of 60 ms: web calls acc in another process, which begins with it after wait_ms. */
+/* n requests of 60 ms: web calls acc in another process, where the call begins wait_ms later. */
 void scene_queued(struct scene *c, int n, double wait_ms, bool one_process);
 /* n calls of acc, each in another process. lap: the share of a call during which the next one runs,
  * too; 0: they run one after the other. */

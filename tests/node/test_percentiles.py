@@ -11,7 +11,7 @@ def test_sleeping_tier_agrees_with_recorder(otp, returns):
             r, inside, around = kp.row(final, "sleeper", kind), recorded[kind]["inside"], recorded[kind]["around"]
             assert r["count"] == inside["count"], (r, inside)
             for q in ("p50", "p90", "p99"):
-                # a call takes longer than what it does, and less than its caller sees: on any machine
+                # on any machine, the measured time is between the time inside the call and the time that its caller measures
                 assert 0.98 * inside[q] <= r[q + "_us"] <= 1.02 * around[q], "%s %s: %s us, inside %s us, around %s us" % (
                     kind, q, r[q + "_us"], inside[q], around[q])
             assert r["min_us"] >= least * 0.99, r

@@ -10,7 +10,7 @@ import kp
 from common import OTPS, clean, one_sentence
 
 SECONDS = "8"
-SHARES_SECONDS = "30"  # so that there are enough samples for 3 points
+SHARES_SECONDS = "30"  # enough samples for a bound of 3 percentage points
 INTERVAL_MS = 3
 TRIES, TOO_BUSY = 5, "the node may be too busy"  # on a busy machine; then kprof-top did not attach
 BURN = "[agent_burn:start(4, 20)]"

@@ -208,7 +208,7 @@ def test_reset_and_reconnect():
         n.eval("workload:load(2,5)")
         proxy = Proxy(n.port())
         kp.at_end(proxy.close)
-        status = os.path.join(kp.scratch(), "status")  # tmux sometimes never has the exit status of a program that has ended
+        status = os.path.join(kp.scratch(), "status")  # tmux does not always report the exit status of a program that has ended
         t = kp.Tmux(200, 30, command=["sh", "-c", '"$0" "$@"; echo $? >%s' % status, kp.PROGRAM, "--tls-ca", ca, "--connect",
                                       "127.0.0.1:%d" % proxy.port, "-t", "workload:request/1", n.name])
         rows = re.compile(r"^\W*request\b.*[1-9]", re.M)

@@ -85,7 +85,7 @@ def rules(row):
 
 
 def test_suspended_node():
-    """The VM stands still for longer than events may be old: the breaker opens."""
+    """The VM is suspended for longer than --max-age: the breaker opens."""
     with kp.Node() as n:
         n.eval("why_work:start([{work, 50}])")
         k = kp.Kp(*TIERS, "-d", "4s", n.name)

@@ -10,7 +10,7 @@ total=$(printf '%s\n' "$files" | wc -l)
 if [ $failed -ne 0 ]; then
     failed=$(printf '%s' "$bad" | grep -c .)
     printf '%s\n' "$bad" | while read -r n f; do
-        [ -z "$f" ] || echo "FAIL $f ($n places; first below; mend with: clang-format -i $f)"
+        [ -z "$f" ] || echo "FAIL $f ($n places; first below; fix with: clang-format -i $f)"
         printf '%s\n' "$out" | grep -A 2 -m 1 "^$f:"
     done
     if [ "$failed" -eq 0 ]; then # clang-format itself failed

@@ -35,7 +35,7 @@ def check_table(table):
 UI_REACHES = {"base", "ui", "core/snapshot", "core/vm_event", "core/tier", "core/event", "core/waterfall", "core/slow_trace", "core/catalog", "core/catalog_filter",
               "core/view_query", "core/time_part", "core/call_parts", "core/stack_profile", "core/flame", "core/sample_map", "core/process_table",
               "core/node_choice", "core/why", "core/call_tree", "core/full_trace"}
-# System headers that open, connect, fork or wait. The terminal is a file: src/ui/term.c.
+# System headers with functions that open, connect, fork or wait. Only src/ui/term.c may include them, for the terminal.
 OUTSIDE = re.compile(r"(sys|netinet|arpa|net)/|(netdb|pthread|threads|unistd|fcntl|poll|signal|dlfcn)\.h$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
