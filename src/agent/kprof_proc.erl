@@ -10,7 +10,7 @@
 
 -define(FRAMES, 20).
 -define(WAIT_MS, 1000).
--define(DEAD_MS, 50). % for a dead process, the VM answers at once
+-define(DEAD_MS, 10). % for a dead process, the VM answers at once
 
 %% {alive, Pids} -> those that are dead; {stack, Pid} -> dead | [Frame]; {who, Pids} -> [{Id, Serial, Name}], <<>>: not known.
 -spec answer(question()) -> dead | [id()] | [binary()] | [{non_neg_integer(), non_neg_integer(), binary()}].

@@ -58,6 +58,8 @@ struct proc {
         unknown_ns;    /* the last call that is not on this stack, but may return later; 0: none */
     uint64_t returned; /* a bit for each function that calls have returned to, by its hash */
     uint64_t left_ns;  /* a call was left open then, because of `nested`; 0: none */
+    uint64_t last_ns;  /* the newest start or end of a call */
+    uint64_t alive_ns; /* the node reported that it was alive then; 0: it was not asked */
 };
 
 struct calls {

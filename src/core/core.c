@@ -274,33 +274,3 @@ void core_zero(struct core *c)
     renumber_identities(c);
     c->finalizer.next_due_ns = 0; /* seconds start again */
 }
-
-/* ---- queries of the caller ---- */
-
-static bool is_open_call(const struct call *f)
-{
-    return f->flags & CALL_ON_STACK && f->kind != CALL_ACCOUNTED;
-}
-
-size_t core_open_pids(const struct core *c, uint64_t age_ns, uint32_t *from, uint64_t *pids,
-                      size_t max)
-{
-    size_t n = 0;
-    uint32_t high = c->calls.proc_high, at_proc = *from < high ? *from : 0;
-
-    for (uint32_t i = 0; i < high && n < max; i++) {
-        const struct proc *p = &c->calls.proc[at_proc];
-        at_proc = at_proc + 1 < high ? at_proc + 1 : 0;
-        if (p->depth == 0)
-            continue;
-        for (uint32_t at = p->top; at != CALL_NIL; at = c->calls.call[at].below) {
-            const struct call *f = &c->calls.call[at];
-            if (!is_open_call(f) || after(f->start_ns, age_ns) > c->now_ns)
-                continue;
-            pids[n++] = f->pid;
-            break;
-        }
-    }
-    *from = at_proc;
-    return n;
-}

@@ -7,6 +7,7 @@ void returns_pop(struct core *c, struct proc *p, uint64_t ts, enum call_end how)
     struct call *f = &c->calls.call[at];
 
     f->end_ns = ts > f->start_ns ? ts : f->start_ns;
+    p->last_ns = f->end_ns;
     if (p->depth > 0)
         c->calls.call[p->top].child_ns += f->end_ns - f->start_ns;
     inside_changed(c, p->pid, p, f->end_ns, false);

@@ -83,7 +83,7 @@ static void push(struct core *c, const struct event *ev, struct proc *p,
     struct call *f = &c->calls.call[at];
     bool lean = c->tiers.returns == RETURNS_LEAN;
 
-    f->start_ns = ev->ts_ns;
+    p->last_ns = f->start_ns = ev->ts_ns;
     f->tier = (uint8_t)ev->tier;
     f->kind = kind[to->kind];
     f->caller = lean ? ev->caller : ev->fn ? ev->fn : c->tiers.tier[ev->tier].fn;

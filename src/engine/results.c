@@ -156,7 +156,7 @@ static void lost(struct engine *g, struct result *r)
     }
     g->state = ENGINE_LOST;
     g->tracing = false;
-    g->dead.n = 0; /* their calls are closed; new processes may reuse the pids */
+    dead_processes_lost(g);
     process_names_lost(g);
     stack_sampling_lost(g);
     full_trace_lost(g);

@@ -114,12 +114,18 @@ struct hanging {
 
 /* Dead processes that core does not know yet. */
 struct dead_processes {
-    uint64_t pid[AGENT_REQUEST_PIDS], due_ns;
+    struct dead_process {
+        uint64_t pid, dead_ns; /* found dead then: node time */
+        uint64_t due_ns;       /* its last events have arrived by then */
+    } of[AGENT_REQUEST_PIDS];
     size_t n;
     uint32_t from; /* where the next check begins */
     uint64_t next_ns;
     uint64_t asked_id, answered_id; /* of requests to the node */
-    bool last;                      /* the last question of the run was asked */
+    uint64_t asked_pid[AGENT_REQUEST_PIDS];
+    size_t n_asked;
+    uint64_t asked_ns; /* when the request was sent: node time; 0: not known */
+    bool last;         /* the last question of the run was asked */
 };
 
 struct slow_pump {

@@ -6,7 +6,7 @@ import re
 import time
 
 import kp
-from common import RULE2, attach, clean, tiers, workload_node
+from common import OTPS, RULE2, attach, clean, tiers, workload_node
 
 TIERS = tiers("request/2", "sleeper/1")
 N = 3  # of each kind, in each of four processes
@@ -57,3 +57,22 @@ def test_one_line_a_request():
         assert ("    sum " in below) == bool(details), text
         if not details:
             assert len(re.findall(r"^\S+Z  long  [0-9.]+  sleeper self [0-9.]+ \(\d+ %\)  <0\.", below, re.M)) == lines, text
+
+
+@kp.each(*OTPS)
+def test_processes_that_end_inside_of_a_call(otp):
+    """No event reports this. The duration is that until the newest event; of a call that lasts longer, until the process
+    was found dead, which is soon."""
+    with kp.Node(otp) as n:
+        n.eval("dying:start()")
+        k = attach(n, "-t", "request=dying:request/1", "-t", "step=dying:step/1", "-e", "request", "-i", "dying:request/1 arg(1)")
+        kp.until(60, lambda: all(sum(kp.count(r, "request", kind) for r in list(k.rows)) > 10 for kind in ("crash", "hang")), what=k.saw)
+        assert k.interrupt() == 0, k.saw()
+        final = k.final()
+        kp.conserves(final)
+        for tier in ("request", "step"):
+            crash, hang, good = (kp.row(final, tier, kind) for kind in ("crash", "hang", "good"))
+            assert crash["exits"] == crash["count"] and hang["exits"] == hang["count"] and good["errors"] == 0, final
+            assert crash["p50_us"] < 20000, crash  # it had been a second
+            assert 1.2e6 < hang["p50_us"] < 1.8e6, hang
+        clean(n)
