@@ -9,16 +9,22 @@
 /* If nothing arrives for this long, the node counts as silent; heartbeats come twice a second. */
 #define ENGINE_SILENCE_NS 3000000000u
 
-void liveness_gap(struct engine *g, enum gap_reason reason)
+uint64_t liveness_heard_ns(struct engine *g)
 {
     struct stream_figures f;
     struct heartbeat b;
-    struct event ev = {.pid = UINT64_MAX, .kind = EVENT_GAP, .ident = (uint32_t)reason};
 
     stream_figures(g->stream, &f);
-    ev.ts_ns = f.last_event_ns;
-    if (stream_heartbeat(g->stream, &b) && b.ts_ns > ev.ts_ns)
-        ev.ts_ns = b.ts_ns;
+    return stream_heartbeat(g->stream, &b) && b.ts_ns > f.last_event_ns ? b.ts_ns : f.last_event_ns;
+}
+
+void liveness_gap(struct engine *g, enum gap_reason reason)
+{
+    struct event ev = {.ts_ns = liveness_heard_ns(g),
+                       .pid = UINT64_MAX,
+                       .kind = EVENT_GAP,
+                       .ident = (uint32_t)reason};
+
     core_gap(g->core, ev.ts_ns, reason);
     recorder_write(g->recorder, RECORD_EXITS, clock_mono_ns(), &ev, sizeof ev);
 }

@@ -5,6 +5,7 @@
 
 #include "state.h"
 
+uint64_t liveness_heard_ns(struct engine *g); /* node time of the newest event or heartbeat */
 /* Begins a gap at the last message of the node, because nothing is known after it. Records the gap,
  * too. */
 void liveness_gap(struct engine *g, enum gap_reason reason);

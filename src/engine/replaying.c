@@ -1,6 +1,7 @@
 /* Replay: feeds the recorded bytes to the stream, on the core thread. */
 #include "replaying.h"
 
+#include "liveness.h"
 #include "node_load.h"
 #include "recording_poll.h"
 #include "session_log.h"
@@ -36,6 +37,13 @@ const char *engine_replay_trouble(const struct engine *g)
     return g->replay.trouble.text[0] ? g->replay.trouble.text : NULL;
 }
 
+static void take_clock(struct engine *g, int64_t start_native, int64_t units_per_s)
+{
+    stream_clock(g->stream, start_native, units_per_s);
+    g->replay.start_native = start_native;
+    g->replay.has_clock = units_per_s > 0;
+}
+
 /* Takes the tiers of the recording, with their numbers. */
 static void take_meta(struct engine *g, const uint8_t *bytes, size_t n)
 {
@@ -50,8 +58,8 @@ static void take_meta(struct engine *g, const uint8_t *bytes, size_t n)
         g->replay.meta = m;
         g->replay.meta_ns = g->replay.frame.stamp_ns;
     }
-    if (first || m.start_native != g->replay.meta.start_native)
-        stream_clock(g->stream, m.start_native, m.units_per_s);
+    if (!g->replay.has_clock || m.start_native != g->replay.start_native)
+        take_clock(g, m.start_native, m.units_per_s); /* of a kprof-top without RECORD_CONNECT */
     for (uint16_t i = 0; i < m.tiers.n; i++) {
         if (i >= have->n)
             core_tier_add(g->core, m.tiers.tier[i].name, m.tiers.tier[i].mfa);
@@ -66,6 +74,15 @@ static void take_meta(struct engine *g, const uint8_t *bytes, size_t n)
     g->configuration.wanted.sample = m.sample;
 }
 
+/* The ends of open calls did not arrive: new processes may have the same pids. */
+static void connection_lost(struct engine *g)
+{
+    struct event off = {.ts_ns = core_now(g->core), .kind = EVENT_FLUSH, .pid = UINT64_MAX};
+
+    core_feed(g->core, &off, 1);
+    core_gap(g->core, liveness_heard_ns(g), GAP_LOST);
+}
+
 /* Events that kprof-top made itself: dead processes, a lost connection. */
 static void take_exits(struct engine *g, const uint8_t *bytes, size_t n)
 {
@@ -75,7 +92,7 @@ static void take_exits(struct engine *g, const uint8_t *bytes, size_t n)
         if (ev.kind == EVENT_EXIT)
             core_feed(g->core, &ev, 1);
         else if (ev.kind == EVENT_GAP && ev.ident == GAP_LOST)
-            core_gap(g->core, ev.ts_ns, GAP_LOST);
+            connection_lost(g);
     }
 }
 
@@ -171,7 +188,7 @@ static void take_frame(struct engine *g)
 {
     struct etf rest;
     uint64_t ref, sent_ns;
-    int64_t native;
+    int64_t native, units_per_s;
     struct core_poll poll;
 
     switch (g->replay.frame.kind) {
@@ -202,6 +219,10 @@ static void take_frame(struct engine *g)
     case RECORD_CLOCK:
         if (replay_round_trip(g->replay.frame.bytes, g->replay.frame.n, &sent_ns, &native))
             stream_round_trip(g->stream, sent_ns, native, g->replay.frame.stamp_ns);
+        break;
+    case RECORD_CONNECT:
+        if (replay_connection(g->replay.frame.bytes, g->replay.frame.n, &native, &units_per_s))
+            take_clock(g, native, units_per_s);
         break;
     default:
         break; /* a frame of a newer version */

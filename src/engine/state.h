@@ -209,7 +209,9 @@ struct stack_sampling {
 
 struct replaying {
     struct replay *file;        /* NULL: the source is a node */
-    struct recording_meta meta; /* the meta frame of the recording */
+    struct recording_meta meta; /* the first meta frame of the recording */
+    int64_t start_native;       /* of the clock in use; valid if has_clock */
+    bool has_clock;
     /* At since_ns of the local clock the replay was at the stamp at_ns. */
     uint64_t at_ns, since_ns;
     double speed;       /* 0: all at once */

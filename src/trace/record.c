@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define FRAME_BYTES RECORD_FRAME_BYTES
-#define TRIP_BYTES  16
+#define TRIP_BYTES  16 /* also of a connection */
 
 static const uint8_t head[RECORD_HEAD_BYTES] = {'K', 'P', 'R', 'O', 'F', 'R', 'E', 'C', 1, 0, 0, 0};
 
@@ -28,6 +28,8 @@ struct recorder {
     struct record_stacks *stacks; /* what samples refer to; NULL: the file has all */
     uint8_t *meta;                /* the last frame with session data, if there is a ring */
     size_t meta_bytes;
+    int64_t start_native; /* of the last connection */
+    uint64_t start_ns;    /* stamp of the first connection to this start of the node */
     pthread_mutex_t lock;
 };
 
@@ -229,7 +231,7 @@ int recorder_keep(struct recorder *r, const char *path, uint64_t from_ns, struct
     if (rc == 0 && r->meta)
         to_file(r, r->meta, r->meta + FRAME_BYTES, r->meta_bytes - FRAME_BYTES);
     if (rc == 0)
-        keep_frames(r, from_ns);
+        keep_frames(r, from_ns > r->start_ns ? from_ns : r->start_ns);
     pthread_mutex_unlock(&r->lock);
     return rc;
 }
@@ -282,6 +284,33 @@ void recorder_round_trip(struct recorder *r, uint64_t sent_ns, int64_t native, u
     put_be(trip, sent_ns, 8);
     put_be(trip + 8, (uint64_t)native, 8);
     recorder_write(r, RECORD_CLOCK, received_ns, trip, sizeof trip);
+}
+
+void recorder_connect(struct recorder *r, uint64_t stamp_ns, int64_t start_native,
+                      int64_t units_per_s)
+{
+    uint8_t clock[TRIP_BYTES];
+
+    if (!r)
+        return;
+    put_be(clock, (uint64_t)start_native, 8);
+    put_be(clock + 8, (uint64_t)units_per_s, 8);
+    pthread_mutex_lock(&r->lock);
+    if (units_per_s && (!r->start_ns || r->start_native != start_native)) {
+        r->start_native = start_native;
+        r->start_ns = stamp_ns;
+    }
+    pthread_mutex_unlock(&r->lock);
+    recorder_write(r, RECORD_CONNECT, stamp_ns, clock, sizeof clock);
+}
+
+bool replay_connection(const uint8_t *bytes, size_t n, int64_t *start_native, int64_t *units_per_s)
+{
+    if (n != TRIP_BYTES)
+        return false;
+    *start_native = (int64_t)get_be(bytes, 8);
+    *units_per_s = (int64_t)get_be(bytes + 8, 8);
+    return true;
 }
 
 bool replay_round_trip(const uint8_t *bytes, size_t n, uint64_t *sent_ns, int64_t *native)

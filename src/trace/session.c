@@ -1,6 +1,7 @@
 /* A session from connecting to the receipt: opens the link, loads the agent, and removes both. */
 #include "session_impl.h"
 
+#include <kprof/base/clock.h>
 #include <kprof/erl/conn.h>
 #include <kprof/erl/enc.h>
 #include <stdio.h>
@@ -24,9 +25,11 @@ struct session *session_open(const struct session_opts *o, struct session_info *
     snprintf(info->node, sizeof info->node, "%s", conn_node(s->conn));
     info->local = conn_is_local(s->conn);
     stream_clock(o->stream, 0, 0);
+    recorder_connect(o->recorder, clock_mono_ns(), 0, 0);
     if (session_listen(s, e) < 0 || session_load(s, info, e) < 0)
         goto fail;
     stream_clock(o->stream, info->start_native, info->units_per_s);
+    recorder_connect(o->recorder, clock_mono_ns(), info->start_native, info->units_per_s);
     atomic_store(&s->beating, true);
     return s;
 fail:

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct stream *s = stream_new(ring, names);
     const uint8_t *bytes;
     uint64_t stamp, ref, sent;
-    int64_t native;
+    int64_t native, units;
     size_t len;
     char kind;
     struct etf rest;
@@ -25,6 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     while (replay_next(r, &kind, &stamp, &bytes, &len, &e) == 1) {
         if (recording_meta_read(&m, bytes, len))
             stream_clock(s, m.start_native, m.units_per_s);
+        if (replay_connection(bytes, len, &native, &units))
+            stream_clock(s, native, units);
         if (replay_round_trip(bytes, len, &sent, &native))
             stream_round_trip(s, sent, native, stamp);
         stream_feed(s, bytes, len, stamp, &rest, &ref);

@@ -1,6 +1,7 @@
 """A replay on the screen: progress, speed, pause."""
 import os
 import re
+import time
 
 import kp
 from common import Top, options
@@ -75,3 +76,33 @@ def test_why_is_answered_for_a_recording():
         top.keys("End", "y")
         top.see("the node cannot be asked: this is a recording")
         top.quit()
+
+
+def test_a_node_that_was_restarted():
+    """Its clock starts again, and its new processes have the same pids as those that had open calls."""
+    rec = os.path.join(kp.scratch(), "restarted.rec")
+    name = "restarted%d" % os.getpid()
+    node = kp.Node(25, name=name)
+    node.eval("dying:start()")
+    args = ["-t", "request=dying:request/1", "-t", "step=dying:step/1", "-e", "request", "-i", "dying:request/1 arg(1)", "--record", rec, node.name]
+    with Top(node=False, args=args) as top:
+        top.see(re.compile(r"^\W*good +\d\d", re.M), 30)
+        began = time.monotonic()
+        for _ in range(2):
+            node.kill()
+            top.see(re.compile("LOST|reconnect|connect", re.I))
+            node = kp.Node(25, name=name)
+            node.eval("dying:start()")
+            top.keys("z", "y")
+            top.see(re.compile(r"^\W*good +\d\d", re.M), 60)
+        took = time.monotonic() - began
+        top.quit()
+        k = kp.run("--batch", "--format", "json", "--replay", rec)
+    r = k.final()
+    kp.conserves(r)
+    for kind in ("good", "crash"):
+        row = kp.row(r, "request", kind)
+        assert row["count"] > 20 and row["p99_us"] < 500000, r
+    assert kp.row(r, "request", "hang")["min_us"] > 1e6 and kp.row(r, "request", "good")["errors"] == 0, r
+    assert len([g for g in r["gaps"] if g["reason"] == "lost"]) == 2, r["gaps"]
+    assert took - 3 < r["elapsed_s"] < took + 20, (took, r["elapsed_s"])

@@ -90,6 +90,7 @@ static void test_a_round_trip_of_the_clocks(void **state)
     struct recorder *w = recorder_open(path, &e);
     recorder_round_trip(w, UINT64_C(1) << 40, -576460752303423488, (UINT64_C(1) << 40) + 7);
     recorder_round_trip(NULL, 1, 2, 3);
+    recorder_connect(NULL, 1, 2, 3);
     assert_int_equal(recorder_close(w, &e), 0);
     struct replay *r = replay_open(path, &e);
     assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 1);
@@ -99,6 +100,47 @@ static void test_a_round_trip_of_the_clocks(void **state)
     assert_int_equal(sent, UINT64_C(1) << 40);
     assert_true(native == -576460752303423488);
     assert_false(replay_round_trip(bytes, n - 1, &sent, &native));
+    assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 0);
+    replay_close(r);
+}
+
+/* The clock of each connection; a file of the ring has only frames of the last start of the node.
+ */
+static void test_connections(void **state)
+{
+    struct err e;
+    const uint8_t *bytes;
+    uint64_t stamp;
+    int64_t native, units;
+    size_t n;
+    char kind;
+    (void)state;
+
+    struct recorder *w = recorder_ring(1 << 20);
+    recorder_write(w, RECORD_META, 1, "meta", 4);
+    recorder_connect(w, 2, -5, 1000);
+    recorder_write(w, RECORD_EVENTS, 3, "old", 3);
+    recorder_connect(w, 4, 0, 0);
+    recorder_connect(w, 5, -7, 1000); /* another start */
+    recorder_write(w, RECORD_EVENTS, 6, "new", 3);
+    recorder_connect(w, 7, -7, 1000); /* only the connection was lost */
+    assert_int_equal(recorder_keep(w, path, 0, &e), 0);
+    assert_int_equal(recorder_close(w, &e), 0);
+    struct replay *r = replay_open(path, &e);
+    assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 1);
+    assert_int_equal(kind, RECORD_META);
+    do
+        assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 1);
+    while (kind == RECORD_STACKS);
+    assert_int_equal(kind, RECORD_CONNECT);
+    assert_int_equal(stamp, 5);
+    assert_true(replay_connection(bytes, n, &native, &units));
+    assert_true(native == -7 && units == 1000);
+    assert_false(replay_connection(bytes, n - 1, &native, &units));
+    assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 1);
+    assert_int_equal(stamp, 6);
+    assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 1);
+    assert_int_equal(kind, RECORD_CONNECT);
     assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 0);
     replay_close(r);
 }
@@ -514,6 +556,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ring, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_round_trip_of_the_clocks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_connections, setup, teardown),
         cmocka_unit_test_setup_teardown(test_never_overwrites, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_cut_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_recording, setup, teardown),

@@ -9,10 +9,12 @@
  * both big endian); the stamp is the time at which the answer arrived. Kind 'S': one message of the
  * agent with stack samples. Kind 'D': one with the scheduling of processes. Kind 'V': one with
  * events of the VM. Kind 'P': a poll of a process whose request was open for a long time
- * (engine/recording_poll). A reader skips unknown kinds: a kprof-top without stack samples replays
- * the rest. Invariant: a reader survives any bytes: a malformed or cut frame ends the replay with
- * an error, and a length above RECORD_MAX_FRAME counts as malformed. Files are created 0600 and
- * never overwritten. Any thread may call recorder_write; the replay functions are for one thread.
+ * (engine/recording_poll). Kind 'N': a new connection: the node's clock, as its start in native
+ * units (i64) and units per second (i64, 0: not known yet). A reader skips unknown kinds: a
+ * kprof-top without stack samples replays the rest. Invariant: a reader survives any bytes: a
+ * malformed or cut frame ends the replay with an error, and a length above RECORD_MAX_FRAME counts
+ * as malformed. Files are created 0600 and never overwritten. Any thread may call recorder_write;
+ * the replay functions are for one thread.
  */
 #ifndef KPROF_TRACE_RECORD_H
 #define KPROF_TRACE_RECORD_H
@@ -32,6 +34,7 @@
 #define RECORD_DETAIL     'D'
 #define RECORD_POLL       'P'
 #define RECORD_VM         'V'
+#define RECORD_CONNECT    'N'
 
 /* Whether a file with these first bytes is a recording. */
 bool record_is(const void *bytes, size_t n);
@@ -57,6 +60,10 @@ void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void
                     size_t n); /* r NULL: does nothing */
 void recorder_round_trip(struct recorder *r, uint64_t sent_ns, int64_t native,
                          uint64_t received_ns); /* r NULL: does nothing */
+/* A new connection begins with this clock. If it is that of another start of the node,
+ * recorder_keep omits all earlier frames. r NULL: does nothing. */
+void recorder_connect(struct recorder *r, uint64_t stamp_ns, int64_t start_native,
+                      int64_t units_per_s);
 /* -1 with err, once: a frame could not be written to the file of recorder_open (the disk is full),
  * and none is written after it. 0 does not mean that buffered frames have been written. */
 int recorder_trouble(struct recorder *r, struct err *e);
@@ -70,6 +77,8 @@ int replay_next(struct replay *r, char *kind, uint64_t *stamp_ns, const uint8_t 
                 struct err *e);
 /* Reads the bytes of a frame of kind 'C'. False: they are malformed. */
 bool replay_round_trip(const uint8_t *bytes, size_t n, uint64_t *sent_ns, int64_t *native);
+/* The same for kind 'N'. */
+bool replay_connection(const uint8_t *bytes, size_t n, int64_t *start_native, int64_t *units_per_s);
 double replay_share(const struct replay *r); /* 0..1: how much of the file has been read */
 void replay_close(struct replay *r);
 
