@@ -100,7 +100,7 @@ start(#{controller := Controller} = Opts) ->
     detail_seq = 0, % messages with scheduling events sent
     detail_events = 0, % scheduling events, sent or dropped
     helped = 0, % ns: run time of the helper for detailed requests
-    watch = none, % number of the tier whose calls are counted
+    watch = none, % {tier, epoch}: the calls of the tier that are counted
     watched = 0,
     seen_by = none, % the sampler that wants to know which processes are traced
     seen_at = 0 % when (native) it was last told
@@ -334,7 +334,7 @@ control({off_done, P, Before, After}, #s{detail = Detail0} = S) when Detail0 =/=
 control({told, Event}, #s{detail = Detail} = S) when Detail =/= none -> details([Event], 1, S);
 control({helped, Ns}, S) -> S#s{helped = S#s.helped + Ns};
 control({seen_by, Sampler}, S) -> S#s{seen_by = Sampler, seen_at = S#s.clock};
-control({watch, Ix, _, _}, S) -> S#s{watch = Ix, watched = 0};
+control({watch, Ix, Epoch}, S) -> S#s{watch = {Ix, Epoch}, watched = 0};
 control({watched, From, Ref}, S) ->
     From ! {watched, Ref, S#s.watched},
     S#s{watch = none};
@@ -570,8 +570,13 @@ shut(Why, #s{controller = Controller, plan = Plan} = S) ->
     S#s{gate = shut}.
 
 watch(_, #s{watch = none} = S) -> S;
-watch(Messages, #s{watch = Ix} = S) ->
-    S#s{watched = S#s.watched + length([1 || {trace_ts, _, call, _, Msg, _} <- Messages, element(1, Msg) =:= Ix])}.
+watch(Messages, #s{watch = {Ix, Epoch}} = S) ->
+    Calls = [1 || {trace_ts, _, call, _, Msg, _} <- Messages, element(1, Msg) =:= Ix, is_of_session(element(2, Msg), Epoch)],
+    S#s{watched = S#s.watched + length(Calls)}.
+
+%% Not the label of a token that an earlier session left.
+is_of_session(Label, Epoch) when is_integer(Label), Label > 0 -> (Label bsr 32) band 16#ffff =:= Epoch;
+is_of_session(_, _) -> true.
 
 %% The controller was killed: cleans up and reports in its place.
 orphaned(#s{plan = Plan} = S) when map_size(Plan) > 0 ->

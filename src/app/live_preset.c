@@ -272,12 +272,11 @@ static void taken(struct live_preset *p, struct engine *g, struct ui *u, const b
     ui_message(u, line, false);
 }
 
-/* True: the node can be asked later, and P need not be pressed again. */
+/* True: kprof-top is attaching, and P need not be pressed again. After a lost connection it must be:
+ * a list that opens much later would take the keys that are meant for something else. */
 static bool wait_for_node(struct live_preset *p, const struct engine *g, struct ui *u)
 {
-    enum engine_state st = engine_state(g);
-
-    p->wanted = st == ENGINE_CONNECTING || st == ENGINE_LOST;
+    p->wanted = engine_state(g) == ENGINE_CONNECTING;
     if (p->wanted)
         ui_message(u, "waiting for the node: presets appear when kprof-top is attached", false);
     return p->wanted;

@@ -83,7 +83,7 @@ static void explain(const struct engine *g, const struct agent_request_called *c
         snprintf(out, cap, "not called: 0 calls in the last second");
     else if (entry && c->in_request == 0 && questions_no_entry(g, out, cap))
         return;
-    else if (entry && c->in_request == 0 && c->outside > 0)
+    else if (entry && c->in_request == 0)
         snprintf(out, cap, "called %llu/s, but only outside of requests", called);
     else if (entry && c->outside > 0)
         snprintf(out, cap, "called %llu/s, %llu/s of them outside of requests", called, outside);

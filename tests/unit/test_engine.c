@@ -521,6 +521,8 @@ static void a_missing_entry_is_not_the_tiers_fault(void **state)
     expect_notes(g, "", "");
     asked(g, 0, 4000);
     expect_notes(g, "", "called 4000/s, but only outside of requests");
+    asked(g, 0, 0); /* counted since: none of the calls was in a request */
+    expect_notes(g, "", "not called: 0 calls in the last second");
     asked(g, 1000, 3000);
     expect_notes(g, "", "called 4000/s, 3000/s of them outside of requests");
     g->configuration.wanted.entry = TRACE_CONFIG_NO_ENTRY;
