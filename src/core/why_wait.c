@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CALLS_LEAST 20   /* calls of a tier in the slow traces */
-#define WAIT_LEAST  0.3  /* of the time of the slow requests */
-#define ONE_PROCESS 0.9  /* of the calls of a tier are in this process: it serves them */
-#define BUSY_LEAST  0.7  /* of the time; then the requests queue for it */
+#define CALLS_LEAST 20  /* calls of a tier in the slow traces */
+#define WAIT_LEAST  0.3 /* of the time of the slow requests */
+#define ONE_PROCESS 0.9 /* of the calls of a tier are in this process: it serves them */
+#define BUSY_LEAST  0.7 /* of the time; then the requests queue for it */
+#define UNEVEN      5.0 /* p99 to mean: a few long calls block the process, which is idle otherwise */
 #define USE_LEAST   0.85 /* of the time: then there is a queue even if no slow requests show it */
 #define USE_SCORE   0.75
 #define USE_OPEN    1.5 /* requests open at the same time, per process: fewer do not queue */
@@ -72,6 +73,8 @@ static void say_queue(const struct why_facts *f, const struct why_tier *t, doubl
     struct why_process process = why_process(f, t->pid);
     struct why_name tier = why_name(row->tier_name);
     double busy = busy_share(t, row);
+    bool uneven = row->p99_us >= UNEVEN * row->mean_us &&
+                  row->p99_us >= t->wait_us / (double)f->traces / 2; /* it explains the wait */
 
     if (busy >= BUSY_LEAST)
         snprintf(
@@ -80,13 +83,20 @@ static void say_queue(const struct why_facts *f, const struct why_tier *t, doubl
             "which is %d %% busy with calls of %s, %s each",
             why_percent(share), f->traces, process.s, why_percent(busy), tier.s,
             why_us(row->mean_us).s);
+    else if (uneven)
+        snprintf(out->text, sizeof out->text,
+                 "%d %% of the time of the %zu newest slow requests passes before process %s "
+                 "begins a call of %s: some of these calls take %s (p99; mean %s), and the others "
+                 "wait for them",
+                 why_percent(share), f->traces, process.s, tier.s, why_us(row->p99_us).s,
+                 why_us(row->mean_us).s);
     else
         snprintf(
             out->text, sizeof out->text,
             "%d %% of the time of the %zu newest slow requests passes before process %s begins "
             "a call of %s, though these calls keep it only %d %% busy",
             why_percent(share), f->traces, process.s, tier.s, why_percent(busy));
-    out->score = busy >= BUSY_LEAST ? 0.55 + 0.4 * share : 0.4 + 0.4 * share;
+    out->score = busy >= BUSY_LEAST || uneven ? 0.55 + 0.4 * share : 0.4 + 0.4 * share;
     out->proof = PROOF_WATERFALL;
     out->trace = t->trace;
     out->row = row;

@@ -255,7 +255,7 @@ void flame_live_draw(const struct flame_state *t, struct canvas *c, struct rect 
     add_count(&l, "lost", s->lost);
     add_count(&l, "skipped", s->skipped);
     add_count(&l, "delayed", s->late);
-    add_count(&l, "left out", s->held);
+    add_count(&l, "left out (--hazards)", s->held);
     if (s->cut_share > 0)
         add(&l, STYLE_WARN, "truncated %.0f%%", s->cut_share * 100);
     if (s->born > 0 && s->born_s > 0 && strcmp(s->who, "inside") != 0)

@@ -217,11 +217,11 @@ static const char *note(const struct full_form *f)
                "request of any name is traced. A condition on the arguments can select one (i).";
     }
     if (f->ask.pid) {
-        return "Each traced call costs the process about a microsecond. Before OTP 27 the tiers "
-               "are not traced meanwhile.";
+        return "Each traced call costs the process about a microsecond, and the time to copy the "
+               "value it returns. Before OTP 27 the tiers are not traced meanwhile.";
     }
-    return "Each traced call costs the request about a microsecond. The tiers are not traced "
-           "meanwhile: the history has a gap.";
+    return "Each traced call costs the request about a microsecond, and the time to copy the value "
+           "it returns. The tiers are not traced meanwhile: the history has a gap.";
 }
 
 static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,

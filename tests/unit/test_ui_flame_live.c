@@ -158,7 +158,7 @@ static void without_samples_it_says_why(void **state)
     strcpy(s.who, "inside");
     says(&s, "inside", "No samples yet: no call of a tier was seen in the last 2 s.");
     s.held = 3;
-    says(&s, "left out 3", "left out because of a fault of this VM");
+    says(&s, "left out (--hazards) 3", "left out because of a fault of this VM");
     s = well;
     s.lost = 5;
     says(&s, "lost 5", "No samples yet: all samples so far were lost.");
