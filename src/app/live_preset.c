@@ -272,8 +272,8 @@ static void taken(struct live_preset *p, struct engine *g, struct ui *u, const b
     ui_message(u, line, false);
 }
 
-/* True: kprof-top is attaching, and P need not be pressed again. After a lost connection it must be:
- * a list that opens much later would take the keys that are meant for something else. */
+/* True: kprof-top is attaching, and P need not be pressed again. After a lost connection it must
+ * be: a list that opens much later would take the keys that are meant for something else. */
 static bool wait_for_node(struct live_preset *p, const struct engine *g, struct ui *u)
 {
     p->wanted = engine_state(g) == ENGINE_CONNECTING;
