@@ -26,6 +26,7 @@ void configuration_record(struct engine *g)
     buf_init(&b, 0);
     recording_meta_write(&m, &b);
     recorder_write(g->recorder, RECORD_META, clock_mono_ns(), b.data, b.len);
+    recorder_slow(g->recorder, clock_mono_ns(), g->slow.threshold_ns);
     buf_release(&b);
 }
 

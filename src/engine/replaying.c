@@ -224,6 +224,10 @@ static void take_frame(struct engine *g)
         if (replay_connection(g->replay.frame.bytes, g->replay.frame.n, &native, &units_per_s))
             take_clock(g, native, units_per_s);
         break;
+    case RECORD_SLOW:
+        if (replay_slow(g->replay.frame.bytes, g->replay.frame.n, &sent_ns))
+            slow_pump_recorded(g, sent_ns);
+        break;
     default:
         break; /* a frame of a newer version */
     }

@@ -82,6 +82,7 @@ static int take_tiers(struct engine *g, const struct settings *s, struct err *e)
 void settings_apply(struct engine *g, const struct settings *s)
 {
     slow_pump_set_threshold(g, s->slow_ns);
+    g->slow.chosen = s->slow_ns != 0;
     g->configuration.wanted.sample = s->sample;
     g->configuration.wanted.mailbox = s->mailbox;
     g->configuration.wanted.detail = s->detail;

@@ -80,6 +80,15 @@ void slow_pump_set_threshold(struct engine *g, uint64_t ns)
 {
     g->slow.threshold_ns = ns;
     core_set_slow(g->core, ns);
+    recorder_slow(g->recorder, clock_mono_ns(), ns);
+}
+
+void slow_pump_recorded(struct engine *g, uint64_t ns)
+{
+    if (g->slow.chosen)
+        return;
+    g->slow.threshold_ns = ns;
+    core_set_slow(g->core, ns);
 }
 
 int engine_slow(struct engine *g, const char *text, struct err *e)
@@ -93,6 +102,7 @@ int engine_slow(struct engine *g, const char *text, struct err *e)
     if (strcmp(text, "off") != 0 && !clock_parse_typed(text, &ns))
         return err_set(e, "\"%.40s\" is not a duration: write 20ms, 1500us, 2s, or off", text);
     slow_pump_set_threshold(g, ns);
+    g->slow.chosen = true;
     clock_format_ns(ns, took, sizeof took);
     snprintf(line, sizeof line,
              ns ? "slow-call threshold: %s" : "no slow-call threshold is set; s sets it", took);

@@ -131,6 +131,7 @@ struct dead_processes {
 struct slow_pump {
     struct slow_log *log;  /* NULL: none */
     uint64_t threshold_ns; /* in use; 0: none */
+    bool chosen;           /* by the operator */
     uint64_t done;         /* number of the last slow request that was written or left out */
     uint64_t missed;       /* number of requests left out since the last line */
     uint64_t next_ns, second_ns;

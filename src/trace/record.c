@@ -304,6 +304,22 @@ void recorder_connect(struct recorder *r, uint64_t stamp_ns, int64_t start_nativ
     recorder_write(r, RECORD_CONNECT, stamp_ns, clock, sizeof clock);
 }
 
+void recorder_slow(struct recorder *r, uint64_t stamp_ns, uint64_t threshold_ns)
+{
+    uint8_t ns[8];
+
+    put_be(ns, threshold_ns, sizeof ns);
+    recorder_write(r, RECORD_SLOW, stamp_ns, ns, sizeof ns);
+}
+
+bool replay_slow(const uint8_t *bytes, size_t n, uint64_t *threshold_ns)
+{
+    if (n != 8)
+        return false;
+    *threshold_ns = get_be(bytes, 8);
+    return true;
+}
+
 bool replay_connection(const uint8_t *bytes, size_t n, int64_t *start_native, int64_t *units_per_s)
 {
     if (n != TRIP_BYTES)

@@ -25,6 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     while (replay_next(r, &kind, &stamp, &bytes, &len, &e) == 1) {
         if (recording_meta_read(&m, bytes, len))
             stream_clock(s, m.start_native, m.units_per_s);
+        replay_slow(bytes, len, &sent);
         if (replay_connection(bytes, len, &native, &units))
             stream_clock(s, native, units);
         if (replay_round_trip(bytes, len, &sent, &native))

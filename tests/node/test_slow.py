@@ -44,11 +44,13 @@ def test_one_line_a_request():
             written = [json.loads(x) for x in f]
         one_a_request([w for w in written if w["identity"] == "long"])
         clean(n)
-    again = kp.run("--replay", rec, "--batch", "--format", "json", "--slow", "15ms").final()
+    again = kp.run("--replay", rec, "--batch", "--format", "json").final()  # with the threshold of the recording
     # the recording began some time before the first request
     assert abs(again["elapsed_s"] - final["elapsed_s"]) < 0.3 * kp.PATIENCE, (final["elapsed_s"], again["elapsed_s"])
     for live, replayed in zip(final["slow"], again["slow"]):
         assert live["request"] == replayed["request"] and abs(at(live) - at(replayed)) < 0.05 * kp.PATIENCE, (live, replayed)
+    chosen = kp.run("--replay", rec, "--batch", "--format", "json", "--slow", "60ms").final()
+    assert {s["identity"] for s in chosen["slow"]} == {"long"} < {s["identity"] for s in again["slow"]}, (chosen, again)
     listed = len(final["slow"])
     for details, lines in ((), 5), (("--slow-details",), listed):
         text = kp.run("--replay", rec, "--batch", "--slow", "15ms", *details).stdout

@@ -10,7 +10,8 @@
  * agent with stack samples. Kind 'D': one with the scheduling of processes. Kind 'V': one with
  * events of the VM. Kind 'P': a poll of a process whose request was open for a long time
  * (engine/recording_poll). Kind 'N': a new connection: the node's clock, as its start in native
- * units (i64) and units per second (i64, 0: not known yet). A reader skips unknown kinds: a
+ * units (i64) and units per second (i64, 0: not known yet). Kind 'T': the slow-call threshold
+ * (ns, u64; 0: none). A reader skips unknown kinds: a
  * kprof-top without stack samples replays the rest. Invariant: a reader survives any bytes: a
  * malformed or cut frame ends the replay with an error, and a length above RECORD_MAX_FRAME counts
  * as malformed. Files are created 0600 and never overwritten. Any thread may call recorder_write;
@@ -35,6 +36,7 @@
 #define RECORD_POLL       'P'
 #define RECORD_VM         'V'
 #define RECORD_CONNECT    'N'
+#define RECORD_SLOW       'T'
 
 /* Whether a file with these first bytes is a recording. */
 bool record_is(const void *bytes, size_t n);
@@ -64,6 +66,7 @@ void recorder_round_trip(struct recorder *r, uint64_t sent_ns, int64_t native,
  * recorder_keep omits all earlier frames. r NULL: does nothing. */
 void recorder_connect(struct recorder *r, uint64_t stamp_ns, int64_t start_native,
                       int64_t units_per_s);
+void recorder_slow(struct recorder *r, uint64_t stamp_ns, uint64_t threshold_ns);
 /* -1 with err, once: a frame could not be written to the file of recorder_open (the disk is full),
  * and none is written after it. 0 does not mean that buffered frames have been written. */
 int recorder_trouble(struct recorder *r, struct err *e);
@@ -79,6 +82,7 @@ int replay_next(struct replay *r, char *kind, uint64_t *stamp_ns, const uint8_t 
 bool replay_round_trip(const uint8_t *bytes, size_t n, uint64_t *sent_ns, int64_t *native);
 /* The same for kind 'N'. */
 bool replay_connection(const uint8_t *bytes, size_t n, int64_t *start_native, int64_t *units_per_s);
+bool replay_slow(const uint8_t *bytes, size_t n, uint64_t *threshold_ns); /* kind 'T' */
 double replay_share(const struct replay *r); /* 0..1: how much of the file has been read */
 void replay_close(struct replay *r);
 
