@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MANY_NAMES 8
 #define NAME_FIRST 2 /* the identities before it are "no name" and (other) */
 
 void identity_template_release(struct engine *g)
@@ -89,9 +90,11 @@ static int wrap(struct engine *g, const struct rule_template_names *names, struc
 
     buf_init(&rule, TRACE_CONFIG_RULE_BYTES);
     if (engine_rule(g)[0] && how == RULE_AS_IS)
-        why = names->n ? "neither path(...) nor shape(...) makes these names few enough: press I "
-                         "to name requests by another part"
-                       : "no request has a name yet: press I to see the arguments";
+        why = names->n && names->n < MANY_NAMES
+                  ? "there are only a few names: they need no template"
+              : names->n ? "neither path(...) nor shape(...) makes these names few enough: press I "
+                           "to name requests by another part"
+                         : "no request has a name yet: press I to see the arguments";
     else
         why = rule_template_wrap(engine_rule(g), how, names, &rule);
     char *former = buf_dup(engine_rule(g));
