@@ -9,10 +9,11 @@
 -define(WAIT_MS, 3000).
 -define(MOST, 500).
 
-%% -> {callees, Note, Page} | {error, callees, Text}: Page as in kprof_catalog; Note: a description of the functions.
--spec answer({callees, mfa()}) -> {callees, binary(), tuple()} | {error, callees, binary()}.
-answer({callees, MFA}) ->
-    {Pid, Ref} = spawn_opt(fun() -> exit(tried(MFA)) end, [monitor, {priority, low}]),
+%% -> {callees, Note, Page} | {error, callees, Text}: Page as in kprof_catalog; Note: a description of the functions. calls: with
+%% the function itself if it calls itself.
+-spec answer({callees | calls, mfa()}) -> {callees, binary(), tuple()} | {error, callees, binary()}.
+answer({What, MFA}) ->
+    {Pid, Ref} = spawn_opt(fun() -> exit(tried(MFA, What =:= calls)) end, [monitor, {priority, low}]),
     receive
         {'DOWN', Ref, _, _, {callees, _, _} = Found} -> Found;
         {'DOWN', Ref, _, _, {refused, Text}} -> {error, callees, Text};
@@ -55,22 +56,25 @@ receiving(_, _, _, _, _, Found) ->
     Found.
 
 %% An error would be reported in the node's log.
-tried(MFA) ->
-    try found(MFA)
+tried(MFA, Itself) ->
+    try found(MFA, Itself)
     catch error:_ -> unreadable
     end.
 
-found({M, F, A} = MFA) ->
+found({M, F, A} = MFA, Itself) ->
     Chunks = chunks(M),
     Atoms = atoms(chunk(<<"AtU8">>, Chunks, M)),
     Imports = imports(chunk(<<"ImpT">>, Chunks, M), Atoms),
     Name = kprof_text:mfa(M, F, A),
     case calls(MFA, chunk(<<"Code">>, Chunks, M), Atoms, Imports) of
-        {ok, Calls, 0} -> told(Calls, kprof_text:format("functions that ~ts calls", [Name]));
-        {ok, Calls, N} -> told(Calls, kprof_text:format("functions that ~ts calls (and ~b that it chooses at run time)", [Name, N]));
+        {ok, Calls, 0} -> told(without(MFA, Calls, Itself), kprof_text:format("functions that ~ts calls", [Name]));
+        {ok, Calls, N} -> told(without(MFA, Calls, Itself), kprof_text:format("functions that ~ts calls (and ~b that it chooses at run time)", [Name, N]));
         other -> exit({refused, kprof_text:format("the file of ~ts contains a different version from the loaded one", [M])});
         unknown -> told(tuple_to_list(Imports), kprof_text:format("functions of other modules that ~ts calls: the code of ~ts was compiled with a newer OTP", [M, Name]))
     end.
+
+without(_, Calls, true) -> Calls;
+without(MFA, Calls, false) -> [C || C <- Calls, C =/= MFA].
 
 told(MFAs, Note) ->
     There = [MFA || {M, _, _} = MFA <- lists:usort(MFAs), M =/= erlang],
@@ -187,17 +191,16 @@ called(M, Own, Calls, Entries, Imports) ->
     Loaded = [{atom_to_binary(F, utf8), A} || {F, A} <- erlang:get_module_info(M, functions)],
     case lists:member(Own, Loaded) andalso lists:usort(Loaded) =:= lists:usort(maps:values(Entries)) of
         false -> other;
-        true -> {ok, lists:append([called_by(M, Own, C, Entries, Imports) || C <- Calls]), length([C || C <- Calls, C =:= chosen])}
+        true -> {ok, lists:append([called_by(M, C, Entries, Imports) || C <- Calls]), length([C || C <- Calls, C =:= chosen])}
     end.
 
-called_by(_, _, {ext, I}, _, Imports) when I < tuple_size(Imports) -> [element(I + 1, Imports)];
-called_by(M, Own, {local, Label}, Entries, _) ->
+called_by(_, {ext, I}, _, Imports) when I < tuple_size(Imports) -> [element(I + 1, Imports)];
+called_by(M, {local, Label}, Entries, _) ->
     case Entries of
-        #{Label := Own} -> [];
         #{Label := {F, A}} -> [{M, binary_to_existing_atom(F, utf8), A} || not begins(F, kprof_text:format("-", []))];
         _ -> []
     end;
-called_by(_, _, _, _, _) -> [].
+called_by(_, _, _, _) -> [].
 
 %% Of: the name of the function, and the prefix of the functions that the compiler makes of its funs and comprehensions:
 %% -f/1-

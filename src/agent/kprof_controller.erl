@@ -174,7 +174,7 @@ request(Ref, {rates, MFAs}, S) when is_list(MFAs) ->
 request(Ref, {What, _} = Question, S) when What =:= catalog; What =:= exist ->
     kprof_link:answer_apart(Ref, fun() -> kprof_catalog:answer(Question) end, [{priority, low}], S),
     S;
-request(Ref, {callees, _} = Question, S) ->
+request(Ref, {What, _} = Question, S) when What =:= callees; What =:= calls ->
     kprof_link:answer_apart(Ref, fun() -> kprof_callees:answer(Question) end, [{priority, low}], S),
     S;
 request(Ref, {hang, Pids}, #s{vm = Vm, counters = Counters, tracing = #tracing{on = true}} = S) ->

@@ -245,7 +245,8 @@ dropped(N, #l{numbers = Numbers, processes = Processes, named = Named, left = Le
 plan_round(#l{gate = Gate} = L) when Gate > 0 -> next_round(now_us() + ?SHUT_US, L);
 plan_round(#l{next_us = Next, interval_us = Us, planned = {Rounds, Missed}} = L) ->
     More = max(0, now_us() - Next) div Us,
-    next_round(Next + (More + 1) * Us, L#l{planned = {Rounds + 1, Missed + More}}).
+    %% after a stop of the whole VM, samples do not stand for the time of the stop
+    next_round(Next + (More + 1) * Us, L#l{planned = {Rounds + 1, Missed + min(More, ?LOOK_MS * 1000 div Us)}}).
 
 next_round(At, L) ->
     erlang:send_after((At + 999) div 1000, self(), round, [{abs, true}]),

@@ -2,6 +2,8 @@
 
 #include <kprof/base/clock.h>
 
+#define CALLS_NS 3000000000u /* most that the questions about calls may take */
+
 void survey_begin(struct survey *s, struct engine *g)
 {
     s->until_ns = clock_mono_ns() + (uint64_t)SURVEY_MOST_S * 1000000000u;
@@ -11,7 +13,7 @@ void survey_begin(struct survey *s, struct engine *g)
 
 bool survey_runs(const struct survey *s)
 {
-    return s->state == SURVEY_LOADING || s->state == SURVEY_COUNTING;
+    return s->state == SURVEY_LOADING || s->state == SURVEY_COUNTING || s->state == SURVEY_READING;
 }
 
 static bool fail(struct survey *s)
@@ -67,7 +69,55 @@ static bool count(struct survey *s, struct engine *g)
     preset_rates(c, s->preset_per_s);
     s->counts++;
     s->counted_ns = clock_mono_ns();
-    if (suggest_make(c, s->ids, s->n, &s->found, &s->why) < 0)
+    suggest_calls_begin(&s->calls, c, s->ids, s->n);
+    s->calls_asked = false;
+    s->calls_until_ns = s->counted_ns + CALLS_NS;
+    s->state = SURVEY_READING;
+    return false;
+}
+
+static void take_calls(struct survey *s, const struct catalog *c, const struct catalog *called)
+{
+    char text[CATALOG_TEXT_BYTES];
+
+    for (uint32_t id = 0; id < catalog_count(called); id++) {
+        catalog_text(called, id, text);
+        suggest_calls_add(&s->calls, c, s->calls_of, text);
+    }
+}
+
+/* True: the next question was sent. */
+static bool ask_calls(struct survey *s, struct engine *g)
+{
+    char text[CATALOG_TEXT_BYTES];
+    struct err ignored;
+
+    if (clock_mono_ns() > s->calls_until_ns || !suggest_calls_next(&s->calls, &s->calls_of))
+        return false;
+    catalog_text(engine_catalog(g), s->calls_of, text);
+    return engine_calls_ask(g, text, &ignored) == 0;
+}
+
+/* Reads which functions call which, then makes the suggestion. */
+static bool read_calls(struct survey *s, struct engine *g)
+{
+    const struct catalog *c = engine_catalog(g);
+
+    if (s->load != engine_catalog_load(g)) { /* the picker has started to load another */
+        s->state = SURVEY_LOADING;
+        return false;
+    }
+    if (s->calls_asked && clock_mono_ns() <= s->calls_until_ns) {
+        struct catalog *called = engine_calls_take(g);
+        if (!called)
+            return false;
+        take_calls(s, c, called);
+        catalog_free(called);
+    }
+    s->calls_asked = ask_calls(s, g);
+    if (s->calls_asked)
+        return false;
+    if (suggest_make(c, s->ids, s->n, &s->calls, &s->found, &s->why) < 0)
         return fail(s);
     s->state = SURVEY_FOUND;
     return true;
@@ -88,5 +138,7 @@ bool survey_poll(struct survey *s, struct engine *g)
                 SURVEY_MOST_S);
         return fail(s);
     }
-    return s->state == SURVEY_LOADING ? load(s, g) : count(s, g);
+    return s->state == SURVEY_LOADING    ? load(s, g)
+           : s->state == SURVEY_COUNTING ? count(s, g)
+                                         : read_calls(s, g);
 }

@@ -1,5 +1,6 @@
 /* Searches for a suggestion: loads the node's catalog, has calls counted for a second, and calls
- * cli/suggest. A part of app/live and app/suggest_print.
+ * cli/suggest, for which it asks the node which functions call which. A part of app/live and
+ * app/suggest_print.
  *
  * Invariant: nothing is traced. At most one survey runs at a time, and it ends within
  * SURVEY_MOST_S. If the picker reloads the catalog in the meantime, the survey continues with the
@@ -13,7 +14,14 @@
 
 #define SURVEY_MOST_S 30
 
-enum survey_state { SURVEY_NONE, SURVEY_LOADING, SURVEY_COUNTING, SURVEY_FOUND, SURVEY_FAILED };
+enum survey_state {
+    SURVEY_NONE,
+    SURVEY_LOADING,
+    SURVEY_COUNTING,
+    SURVEY_READING,
+    SURVEY_FOUND,
+    SURVEY_FAILED
+};
 
 struct survey {
     enum survey_state state;
@@ -26,6 +34,10 @@ struct survey {
     uint64_t counted_ns;             /* when the last one ended */
     uint32_t load;                   /* engine_catalog_load of the catalog with these ids */
     uint64_t until_ns;
+    struct suggest_calls calls;
+    uint32_t calls_of; /* the function that was asked for */
+    bool calls_asked;
+    uint64_t calls_until_ns;
 };
 
 /* The node must be attached. */

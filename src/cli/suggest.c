@@ -1,6 +1,7 @@
 #include <kprof/cli/suggest.h>
 
 #include "server_rules.h"
+#include "suggest_calls.h"
 #include "suggest_kind.h"
 
 #include <kprof/base/buf.h>
@@ -30,6 +31,7 @@ struct called {
 
 struct chooser {
     const struct catalog *c;
+    const struct suggest_calls *calls;
     struct called of[SUGGEST_COUNTED];
     size_t n, counted;
     size_t chosen[SUGGEST_TIERS];
@@ -90,13 +92,24 @@ static double plug_bonus(const struct chooser *s, const struct called *k)
     return strstr(module, "Endpoint") ? 0.3 : strstr(module, "Router") ? 0.15 : 0;
 }
 
+static bool leads(const struct chooser *s, const struct called *from, const struct called *to)
+{
+    return suggest_calls_leads(s->calls, from->id, to->id);
+}
+
+/* The loop of a process, for example. */
+static bool calls_itself(const struct chooser *s, const struct called *k)
+{
+    return k->kind == SUGGEST_FUNCTION && leads(s, k, k);
+}
+
 /* A function of no known kind. One that is called rarely, as by a timer, is not an entry. */
 static double function_score(const struct chooser *s, const struct called *k)
 {
     const char *name = catalog_function_text(s->c, k->id);
     double busy = log10(k->per_s + 1) / 4;
 
-    if (!k->own || k->per_s < FUNCTION_LEAST_S)
+    if (!k->own || k->per_s < FUNCTION_LEAST_S || calls_itself(s, k))
         return -1;
     return 2 * share_divided(s, k) + (suggest_sounds_like_entry(name) ? 0.6 : 0) +
            (k->local ? 0 : 0.3) + (busy < 0.5 ? busy : 0.5);
@@ -146,8 +159,37 @@ static double entry_score(const struct chooser *s, const struct called *k)
     }
 }
 
+/* How many of the node's own functions k leads to. */
+static size_t led_to(const struct chooser *s, const struct called *k)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n; i++)
+        n += s->of[i].own && &s->of[i] != k && leads(s, k, &s->of[i]);
+    return n;
+}
+
+/* The function that leads to this one, and to most others; `entry` if there is none. */
+static size_t outermost(const struct chooser *s, size_t entry)
+{
+    size_t best = entry, most = 0;
+
+    for (size_t i = 0; i < s->n && s->calls; i++) {
+        const struct called *k = &s->of[i];
+        if (i == entry || k->kind != SUGGEST_FUNCTION || !k->own || calls_itself(s, k) ||
+            k->per_s * MOST_RATIO < s->of[entry].per_s || !leads(s, k, &s->of[entry]))
+            continue;
+        size_t n = led_to(s, k);
+        if (n > most || (n == most && k->per_s > s->of[best].per_s)) {
+            most = n;
+            best = i;
+        }
+    }
+    return best;
+}
+
 /* The called function with the best score; SIZE_MAX: none can be the entry. */
-static size_t choose_entry(const struct chooser *s)
+static size_t best_entry(const struct chooser *s)
 {
     size_t best = SIZE_MAX;
     double most = 0;
@@ -160,6 +202,13 @@ static size_t choose_entry(const struct chooser *s)
         }
     }
     return best;
+}
+
+static size_t choose_entry(const struct chooser *s)
+{
+    size_t best = best_entry(s);
+
+    return best == SIZE_MAX ? best : outermost(s, best);
 }
 
 /* ---- the tiers ---- */
@@ -216,7 +265,7 @@ static double tier_score(const struct chooser *s, const struct called *k)
 {
     double ratio = k->per_s / s->of[s->chosen[0]].per_s;
 
-    if (ratio < LEAST_RATIO || ratio > MOST_RATIO)
+    if (ratio < LEAST_RATIO || ratio > MOST_RATIO || calls_itself(s, k))
         return -100;
     double even = is_even(ratio) ? 0.3 : 0;
     double far = ratio > 1 ? 0.15 * log2(ratio) : 0.5 * (1 - ratio);
@@ -372,11 +421,11 @@ static int why_none(const struct chooser *s, size_t asked, struct err *e)
                       "add tiers with key a or --tier");
 }
 
-int suggest_make(const struct catalog *c, const uint32_t *ids, size_t n, struct suggestion *out,
-                 struct err *e)
+int suggest_make(const struct catalog *c, const uint32_t *ids, size_t n,
+                 const struct suggest_calls *calls, struct suggestion *out, struct err *e)
 {
     struct suggest_node node = suggest_node_of(c);
-    struct chooser s = {.c = c};
+    struct chooser s = {.c = c, .calls = calls};
 
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < n && i < SUGGEST_COUNTED; i++)

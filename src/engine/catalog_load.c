@@ -1,6 +1,8 @@
 /* The catalog of the live node, page by page, and the call rates of the functions in sight. */
 #include "catalog_load.h"
 
+#include "static_calls.h"
+
 #include <kprof/base/clock.h>
 #include <stdio.h>
 #include <string.h>
@@ -180,6 +182,9 @@ void catalog_load_take(struct engine *g, struct result *r)
     case CONTROL_PAGE:
     case CONTROL_CALLEES:
         take_page(g, r);
+        break;
+    case CONTROL_CALLS:
+        static_calls_take(g, r);
         break;
     case CONTROL_RATES:
         if (r->ix != l->gen || !l->counted_n)

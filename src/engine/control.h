@@ -30,6 +30,7 @@ enum control_ask {
     CONTROL_TRIP,
     CONTROL_PAGE, /* control_code_query: a page of the catalog; lines: `after` of code_query_page */
     CONTROL_CALLEES, /* lines: a function; as CONTROL_PAGE: those that it calls */
+    CONTROL_CALLS,   /* the same, also with the function itself */
     CONTROL_EXIST,   /* lines: functions as shown, one a line */
     CONTROL_RATES,   /* as CONTROL_EXIST */
     CONTROL_RATES_TAKE,

@@ -24,13 +24,13 @@ static size_t parse(const char *lines, struct mfa *f, size_t max)
 }
 
 /* of: the function whose callees are asked for; NULL: a page of all, after `after`. */
-static int take_page(struct session *s, const char *after, const struct mfa *of, struct result *r,
-                     struct err *e)
+static int take_page(struct session *s, const char *after, const struct mfa *of, bool itself,
+                     struct result *r, struct err *e)
 {
     struct buf page;
 
     buf_init(&page, 0);
-    int rc = of ? code_query_callees(s, of, &page, r->code.note, e)
+    int rc = of ? code_query_callees(s, of, itself, &page, r->code.note, e)
                 : code_query_page(s, after, &page, e);
     if (rc == 0) {
         r->text = malloc(page.len + 1);
@@ -71,13 +71,14 @@ static int begin_rates(struct session *s, const char *lines, struct result *r, s
     return rc;
 }
 
-static int take_callees(struct session *s, const char *line, struct result *r, struct err *e)
+static int take_callees(struct session *s, const char *line, bool itself, struct result *r,
+                        struct err *e)
 {
     struct mfa *f = functions(1);
     int rc = -1;
 
     if (parse(line, f, 1) == 1)
-        rc = take_page(s, "", f, r, e);
+        rc = take_page(s, "", f, itself, r, e);
     else
         err_set(e, "'%.200s' is not a function", line);
     free(f);
@@ -89,9 +90,10 @@ int control_code_query_answer(struct session *s, enum control_ask what, const ch
 {
     switch (what) {
     case CONTROL_PAGE:
-        return take_page(s, lines, NULL, r, e);
+        return take_page(s, lines, NULL, false, r, e);
     case CONTROL_CALLEES:
-        return take_callees(s, lines, r, e);
+    case CONTROL_CALLS:
+        return take_callees(s, lines, what == CONTROL_CALLS, r, e);
     case CONTROL_EXIST:
         return exist(s, lines, r, e);
     case CONTROL_RATES:

@@ -9,7 +9,7 @@
 #define ASK_MOST      128 /* processes; each gets two signals */
 #define BURY_AFTER_NS 300000000u
 
-static bool is_dead(const struct dead_processes *d, uint64_t pid)
+static bool is_known(const struct dead_processes *d, uint64_t pid)
 {
     for (size_t i = 0; i < d->n; i++)
         if (d->of[i].pid == pid)
@@ -17,13 +17,21 @@ static bool is_dead(const struct dead_processes *d, uint64_t pid)
     return false;
 }
 
+static bool is_in(const struct result *r, uint64_t pid)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->pids[i] == pid)
+            return true;
+    return false;
+}
+
 /* The others of the request were alive when it was sent. */
-static void others_alive(struct engine *g)
+static void others_alive(struct engine *g, const struct result *r)
 {
     const struct dead_processes *d = &g->dead;
 
     for (size_t i = 0; d->asked_ns && i < d->n_asked; i++)
-        if (!is_dead(d, d->asked_pid[i]))
+        if (!is_in(r, d->asked_pid[i]))
             core_alive(g->core, d->asked_pid[i], d->asked_ns);
 }
 
@@ -46,12 +54,12 @@ void dead_processes_take(struct engine *g, struct result *r)
     if (!stream_now(g->stream, now, &dead_ns))
         dead_ns = core_now(g->core);
     for (size_t i = 0; i < r->n && d->n < AGENT_REQUEST_PIDS; i++)
-        if (!is_dead(d, r->pids[i]))
+        if (!is_known(d, r->pids[i]))
             d->of[d->n++] = (struct dead_process){
                 .pid = r->pids[i],
                 .dead_ns = dead_ns,
                 .due_ns = now + BURY_AFTER_NS + (f.lag_ns > 0 ? (uint64_t)f.lag_ns : 0)};
-    others_alive(g);
+    others_alive(g, r);
 }
 
 static void ask(struct engine *g, uint64_t age_ns, size_t most)

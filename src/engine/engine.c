@@ -20,6 +20,7 @@
 #include "settings.h"
 #include "slow_pump.h"
 #include "stack_sampling.h"
+#include "static_calls.h"
 #include "wall_clock.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -140,6 +141,7 @@ int engine_free(struct engine *g)
     ring_free(g->ring);
     intern_free(g->names);
     catalog_free(g->catalog_load.catalog);
+    static_calls_release(g);
     text_ring_free(g->text_ring);
     close(g->pipe[0]);
     close(g->pipe[1]);

@@ -151,6 +151,12 @@ struct catalog_load {
     uint32_t loads;                     /* catalogs that were begun */
 };
 
+/* The answer to engine_calls_ask. */
+struct static_calls {
+    struct catalog *catalog; /* the functions that are called; NULL: no answer yet, or taken */
+    uint16_t gen;            /* number of the question */
+};
+
 struct captures {
     bool active, asked;   /* a capture is under way; the node was asked for its state */
     uint64_t question_id; /* number of the request that waits for its answer */
@@ -285,6 +291,7 @@ struct engine {
     struct identity_template identity_template;
     struct process_names process_names;
     struct dead_processes dead;
+    struct static_calls static_calls;
     struct hanging hangs;
     struct slow_pump slow;
     struct catalog_load catalog_load;

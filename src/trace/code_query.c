@@ -127,13 +127,13 @@ static int read_callees(struct etf *c, struct buf *page, char note[CODE_QUERY_NO
     return 0;
 }
 
-int code_query_callees(struct session *s, const struct mfa *f, struct buf *page,
+int code_query_callees(struct session *s, const struct mfa *f, bool itself, struct buf *page,
                        char note[CODE_QUERY_NOTE_BYTES], struct err *e)
 {
     struct agent_call q;
 
     note[0] = 0;
-    agent_call_begin(&q, "callees");
+    agent_call_begin(&q, itself ? "calls" : "callees");
     enc_function(&q.request, f);
     int rc = agent_call_send(&q, s, e);
     if (rc == 0)

@@ -67,6 +67,9 @@ callees_of_a_function(T) ->
             {[{gen_server, call, 2}], <<"functions that agent_caller:other/1 calls">>} = callees(K, {agent_caller, other, 1}),
             {[{string, to_upper, 1}], _} = callees(K, {agent_caller, helper, 1}),
             {[], _} = callees(K, {agent_caller, plain, 1}),
+            %% also whether it calls itself
+            {callees, _, {catalog, _, _, <<>>, Itself}} = ask(K, {calls, {agent_caller, go, 2}}),
+            ?equal([{F, A} || {agent_caller, _, _, _, Fs} <- Itself, {F, A, _} <- Fs], [{chosen, 1}, {go, 2}, {helper, 1}, {other, 1}]),
             ?equal(length(rpc:call(T, code, all_loaded, [])), Loaded),
             unload(T, File)
         end

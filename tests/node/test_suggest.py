@@ -32,6 +32,17 @@ def test_the_entry_and_the_layers_of_a_busy_node(otp):
         assert n.eval("workload:load_done()", 30) > 0
 
 
+@kp.each(*OTPS)
+def test_the_outermost_function_is_the_entry(otp):
+    """Processes of their own call request/1, which calls the other two; a loop starts these processes."""
+    with kp.Node(otp) as n:
+        n.eval("why_work:start([{work, 100}])")
+        k = suggest(n)
+        tiers = functions(k.stdout)
+        assert tiers and tiers[0] == "why_work:request/1" and set(tiers[1:]) == {"why_work:part/2", "why_work:other/1"}, k.saw()
+        clean(n)
+
+
 def test_what_is_printed_is_a_profile():
     with workload_node(25) as n:
         n.eval("workload:load(4,5)")

@@ -76,7 +76,31 @@ static void count(struct node *n)
 
 static void make(struct node *n)
 {
-    n->rc = suggest_make(n->c, n->ids, n->n, &n->found, &n->why);
+    n->rc = suggest_make(n->c, n->ids, n->n, NULL, &n->found, &n->why);
+}
+
+/* Answers as the node does: "m:f/1 m:g/2" are the calls of "m:h/0". */
+struct answer {
+    const char *from, *calls;
+};
+
+static void make_with(struct node *n, const struct answer *a, size_t answers)
+{
+    static struct suggest_calls k;
+    char text[CATALOG_TEXT_BYTES], to[80];
+    uint32_t id;
+
+    suggest_calls_begin(&k, n->c, n->ids, n->n);
+    while (suggest_calls_next(&k, &id)) {
+        catalog_text(n->c, id, text);
+        for (size_t i = 0; i < answers; i++) {
+            const char *rest = a[i].calls;
+            for (int len; strcmp(a[i].from, text) == 0 && sscanf(rest, " %79s%n", to, &len) == 1;
+                 rest += len)
+                suggest_calls_add(&k, n->c, id, to);
+        }
+    }
+    n->rc = suggest_make(n->c, n->ids, n->n, &k, &n->found, &n->why);
 }
 
 static bool has(const struct node *n, const char *mfa)
@@ -408,6 +432,86 @@ static void assert_suggested(const struct node *n)
     options_release(&o);
 }
 
+/* A process for each request calls run/2, which leads to a server that only some requests use, and
+ * that other code uses, too. A client's loop is on the node. */
+static struct node api(void)
+{
+    struct node n;
+    begin(&n);
+    module(&n, "api_req:", "api", CATALOG_OWN, "");
+    functions(&n, "run/2 handle/2 fill/2-");
+    module(&n, "api_lock:", "api", CATALOG_OWN, "gen_server");
+    functions(&n, "init/1 start_link/0 with/1 handle_call/3 handle_cast/2");
+    module(&n, "api_db:", "api", CATALOG_OWN, "");
+    functions(&n, "select/1");
+    module(&n, "api_load:", "api", CATALOG_OWN, "");
+    functions(&n, "client/2 tick/1");
+    count(&n);
+    set_rate(&n, "api_req:run/2", 46);
+    set_rate(&n, "api_req:handle/2", 46);
+    set_rate(&n, "api_lock:handle_call/3", 20);
+    set_rate(&n, "api_lock:with/1", 20);
+    set_rate(&n, "api_db:select/1", 35);
+    set_rate(&n, "api_load:client/2", 46);
+    set_rate(&n, "api_load:tick/1", 1);
+    return n;
+}
+
+static void the_outermost_caller_is_the_entry(void **state)
+{
+    (void)state;
+    static const struct answer calls[] = {
+        {"api_load:client/2", "api_load:client/2 timer:sleep/1 api_req:run/2"},
+        {"api_load:tick/1", "api_lock:with/1"},
+        {"api_req:run/2", "api_req:fill/2"},
+        {"api_req:fill/2", "lists:map/2 api_req:handle/2 none:such/1"},
+        {"api_req:handle/2", "api_lock:with/1 api_db:select/1"},
+        {"api_lock:with/1", "gen_server:call/2"},
+        {"api_lock:handle_call/3", "gen_server:call/2 api_db:select/1"}};
+    struct node n = api();
+
+    make(&n);
+    assert_string_equal(n.found.tier[0].mfa, "api_lock:handle_call/3"); /* by its kind alone */
+    make_with(&n, calls, sizeof calls / sizeof *calls);
+    assert_int_equal(n.rc, 0);
+    assert_string_equal(n.found.tier[0].mfa, "api_req:run/2");
+    assert_true(has(&n, "api_lock:handle_call/3") && has(&n, "api_db:select/1"));
+    assert_false(has(&n, "api_load:client/2")); /* it calls itself */
+    make_with(&n, calls, 2);                    /* the code of the rest is not known */
+    assert_string_equal(n.found.tier[0].mfa, "api_lock:handle_call/3");
+    end(&n);
+}
+
+/* More functions and calls than there is room for. */
+static void limits_of_the_calls(void **state)
+{
+    (void)state;
+    static struct suggest_calls k;
+    struct node n;
+    uint32_t id;
+    size_t asked = 0;
+
+    begin(&n);
+    module(&n, "big:", "big", CATALOG_OWN, "");
+    for (unsigned i = 0; i < 200; i++)
+        catalog_function(n.c, "f", i, true);
+    count(&n);
+    for (size_t i = 0; i < n.n; i++)
+        catalog_set_rate(n.c, n.ids[i], 100);
+    suggest_calls_begin(&k, n.c, n.ids, n.n);
+    for (; suggest_calls_next(&k, &id); asked++) {
+        for (unsigned i = 0; i < 200; i++) {
+            char to[20];
+            snprintf(to, sizeof to, "big:f/%u", i);
+            suggest_calls_add(&k, n.c, id, to);
+        }
+    }
+    assert_int_equal(asked, SUGGEST_ASKED);
+    assert_int_equal(k.n, SUGGEST_CALLS);
+    n.rc = suggest_make(n.c, n.ids, n.n, &k, &n.found, &n.why);
+    end(&n);
+}
+
 static void random_nodes(void **state)
 {
     (void)state;
@@ -474,6 +578,8 @@ int main(void)
         cmocka_unit_test(an_interface_that_nobody_uses_is_not_the_edge),
         cmocka_unit_test(presets_are_told_by_their_calls),
         cmocka_unit_test(without_calls_there_is_none_and_it_says_why),
+        cmocka_unit_test(the_outermost_caller_is_the_entry),
+        cmocka_unit_test(limits_of_the_calls),
         cmocka_unit_test(random_nodes),
         cmocka_unit_test(what_is_left_out_is_not_set),
     };

@@ -190,6 +190,12 @@ const struct catalog *engine_catalog(const struct engine *g); /* NULL: never ope
 uint32_t engine_catalog_version(const struct engine *g); /* changes whenever the catalog changes */
 uint32_t engine_catalog_load(const struct engine *g);    /* changes with each catalog */
 bool engine_catalog_of_node(const struct engine *g);     /* false: of the callees of a tier */
+/* Asks which functions this one calls ("m:f/1"), for engine_calls_take. A new question replaces one
+ * without an answer. -1 with err: there is no node to ask. */
+int engine_calls_ask(struct engine *g, const char *function, struct err *e);
+/* The answer, once; the caller frees it. It is empty if the node does not know. NULL: no answer
+ * yet. */
+struct catalog *engine_calls_take(struct engine *g);
 /* Sets the functions that are in sight. The engine measures their call rates, at most
  * CODE_QUERY_RATES at a time, each once. */
 void engine_catalog_rates(struct engine *g, const uint32_t *ids, size_t n);

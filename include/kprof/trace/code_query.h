@@ -40,8 +40,9 @@ bool code_query_read(const void *bytes, size_t n, const struct code_query_sink *
 
 #define CODE_QUERY_NOTE_BYTES 200
 /* Stores the functions that f calls according to the code in its module's file, as one page for
- * code_query_read; note: what they are. -1 with err also when the file is not there. */
-int code_query_callees(struct session *s, const struct mfa *f, struct buf *page,
+ * code_query_read; note: what they are. itself: with f if it calls itself. -1 with err also when
+ * the file is not there. */
+int code_query_callees(struct session *s, const struct mfa *f, bool itself, struct buf *page,
                        char note[CODE_QUERY_NOTE_BYTES], struct err *e);
 
 /* Sets there[i] if the module of f[i] is loaded and has the function; n is at most
