@@ -479,7 +479,7 @@ end_session(Session) ->
     catch (tracer()):session_destroy(Session),
     ended.
 
-%% Which events of the VM the tracer of the session gets; false: not this one.
+%% Which events of the VM the tracer of the session gets; false: this event is off.
 -spec system(session(), [{atom(), term()}]) -> ok.
 system(Session, Settings) ->
     case kprof_hazard:allowed(vm_events, kprof_hazard:vm()) of

@@ -1,7 +1,8 @@
 /* Finds dead processes with open calls: asks the node for them and ends their calls.
  *
- * Invariant: at most one request is under way, for at most 128 processes, 10 times a second; a
- * process is not dead twice. The node reports no time of death: core_exit_ns. Core thread. */
+ * Invariant: at most one request is under way, for at most 128 processes, 10 times a second; the
+ * death of a process is handled at most once. The node reports no time of death: core_exit_ns. Core
+ * thread. */
 #ifndef KPROF_ENGINE_DEAD_PROCESSES_H
 #define KPROF_ENGINE_DEAD_PROCESSES_H
 

@@ -134,7 +134,7 @@ probe(T) ->
 
 processes_of(T, F) -> [P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_agent_00, G, _}} <- [rpc:call(T, erlang, process_info, [P, initial_call])], G =:= F].
 
-%% Without the one of the VM events, which starts when it likes.
+%% Without the session for VM events, which can start at any time.
 sessions(T) ->
     case rpc:call(T, trace, session_info, [all]) of
         {badrpc, _} -> 0; % a VM without sessions

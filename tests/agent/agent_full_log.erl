@@ -46,7 +46,7 @@ requests(Kinds, Server, Ms) ->
      || Kind <- Kinds
     ].
 
-%% Requests of a connection: it hears from each, then gets the next one from a socket, so that it keeps the token. -> [pid()]
+%% Requests of a connection: it gets a message from each, then the next one from a socket, so that it keeps the token. -> [pid()]
 connection(0, _) -> [];
 connection(N, Server) ->
     Self = self(),

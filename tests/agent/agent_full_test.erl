@@ -120,7 +120,7 @@ full_request(T) ->
     [E] = [At || {0, ?END, _, _, At} <- Events],
     io:format("request: log ~b, trace ~b~n", [Ended - Began, E - B]),
     ?check(abs((E - B) - (Ended - Began)) * 50 =< Ended - Began),
-    %% waits and collections are there where the VM may tell them
+    %% waits and collections are there where the VM can report them
     Waits = length([x || {_, 2, _, _, _} <- Events]),
     ?equal(figure(waits, St) =:= 1, Waits > 0),
     finish(T, K),
@@ -388,7 +388,8 @@ full_tiers_go_on(T) ->
     finish(T, K),
     nothing_left(T).
 
-%% A new configuration while its patterns are set on the functions of the tiers: below OTP 27 these are no other tracer's.
+%% A new configuration while its patterns are set on the functions of the tiers: below OTP 27 these must not count as
+%% those of another tracer.
 full_config_meanwhile(T) ->
     work(T),
     K = traced(T, trace_config([{entry, 1}, {tier, 1}])),

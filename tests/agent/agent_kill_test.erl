@@ -215,7 +215,7 @@ kprof_top_killed(T) ->
     ?equal(Counter(), {call_count, false}),
     stop_workers(Workers).
 
-%% An agent that ends just when another begins leaves its word to that one, which does not know the value from before.
+%% If an agent ends while another one starts, the control word stays set; the new agent does not know the original value.
 word_of_an_agent_that_is_ending(T) ->
     rpc:call(T, erlang, system_flag, [trace_control_word, 1 bsl 27 + 12345]),
     K = tracing(T),

@@ -310,8 +310,8 @@ sessions() ->
 tokens_left() ->
     length([P || P <- processes(), {dictionary, D} <- [process_info(P, dictionary)], {agent_load_probe, X} <- D, X =/= []]).
 
-%% The pids of all processes, read as kprof_pids gives them: the first three lists, these again, the others; and all that were
-%% there before, with so many more. In a process of its own, with which the one that gives them ends.
+%% Starts More processes and reads all pids with kprof_pids: the first three lists, the same lists again, then the rest. Also
+%% returns the result of processes(). A separate process does this; kprof_pids ends with it.
 all_pids(More) ->
     Ps = [spawn(fun() -> receive stop -> ok end end) || _ <- lists:seq(1, More)],
     All = processes(),
@@ -344,11 +344,11 @@ polling() -> length([P || P <- processes(), {_, {kprof_agent_00, hang_polled, _}
 %% The agent's processes that sample stacks.
 samplers() -> samplers("stack_").
 
-%% Those whose first call begins so.
+%% Processes whose initial call begins with this prefix.
 samplers(Prefix) ->
     [P || P <- processes(), {_, {kprof_agent_00, F, _}} <- [process_info(P, initial_call)], lists:prefix(Prefix, atom_to_list(F))].
 
-%% The first round of the process table, by sources of the agent's by themselves.
+%% The first round of the process table, made by separately loaded sources of the agent.
 processes_round(Vm, By) ->
     Wanted = #{by => By, rows => 200, within => all},
     Round = kprof_process_round:start(#{known => kprof_process_round:known(), number => 1, before_us => 0, wanted => Wanted, vm => Vm}),
@@ -363,7 +363,7 @@ one() ->
     ?MODULE:entry(1),
     receive after 20 -> ok end.
 
-%% So many processes that end at once; all have ended.
+%% Starts N processes that end at once; returns when all have ended.
 spawned(N) -> [receive {'DOWN', R, _, _, _} -> ok end || {_, R} <- [spawn_monitor(erlang, self, []) || _ <- lists:seq(1, N)]], ok.
 
 %% Queues of 1,001 messages, one after the other, until it is killed: thousands of events of the VM in a second.

@@ -44,7 +44,7 @@ processes_period_keeps_the_budget(_) ->
     ],
     ?equal(kprof_stack_rate:period(7, 1000000000, 1, 0), 7).
 
-%% ---- What is told ----
+%% ---- Reports ----
 
 begun(T) -> start(T, #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}).
 
@@ -204,7 +204,7 @@ processes_hazards(T) ->
     [?equal({Erts, Of(Erts)}, {Erts, [{true, 0}, {true, 0}, {true, 0}]}) || Erts <- [[13, 2, 2, 5], [17, 1]]],
     [exit(P, kill) || P <- [Off, On, Large]].
 
-%% 20,000 processes: what is told is bounded, and costs no more than it may.
+%% 20,000 processes: the report has a bounded size, and its cost stays below the limit.
 processes_many(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [1, 20000]),

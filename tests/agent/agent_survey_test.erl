@@ -68,8 +68,8 @@ counts_many(T) ->
     finish(T, K),
     done(T).
 
-%% On a busy machine only the first counters are set, and they are read late: their counts are then scaled, which is right for
-%% calls all the time, but not for these. -> the number of counts; 0: not all are right
+%% On a busy machine only the first counters are set, and they are read late: their counts are then scaled. This is correct for
+%% calls at a constant rate, but not for these. -> the number of counts; 0: not all are right
 counts_of(All, T, K) ->
     ok = ask(K, {rates, All}),
     ?equal(set_on(T, lists:sublist(All, 5)), lists:sublist(All, 5)),

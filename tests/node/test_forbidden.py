@@ -135,4 +135,4 @@ def test_what_is_forbidden_is_found(otp):
         found = [x for x in said() if x[0] == "the end"]
         assert found == [] if otp >= 27 else len(found) == 1, found
         n.eval("kprof_fake_99:at_end()")
-        assert [x for x in said() if x[0] == "the end"], "twice is once too often"
+        assert [x for x in said() if x[0] == "the end"], "a second reset must be detected"

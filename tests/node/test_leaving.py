@@ -20,7 +20,7 @@ def under_load(n, *args):
     k.tracing()
     k.wait_json(20, lambda r: r["calls"]["aggregated"] > 1000)
     n.eval("workload:sitters(20)")  # processes that now receive a token and keep it
-    kp.until(10, lambda: n.eval("workload:tokens()")["carrying"] >= 1, what="sitters carry tokens while we trace")
+    kp.until(10, lambda: n.eval("workload:tokens()")["carrying"] >= 1, what="idle processes have tokens while tracing is on")
     return k
 
 

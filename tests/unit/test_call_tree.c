@@ -286,7 +286,7 @@ static void every_truncation_adds_up(void **state)
     free(m);
 }
 
-/* Events of no program at all. */
+/* Random events that no program makes. */
 static void any_events_add_up(void **state)
 {
     (void)state;
@@ -354,8 +354,8 @@ static void deep_recursion_is_cut(void **state)
     check_sums(f->t, f->p, 10 + 2 * n);
 }
 
-/* An exception is caught further up, and the VM tells no return (before OTP 27.1): the next call of
- * the function that caught it shows that the others have ended. */
+/* An exception is caught further up, and the VM reports no return (before OTP 27.1): the next call
+ * of the function that caught it shows that the others have ended. */
 static void a_missing_return_is_noticed(void **state)
 {
     struct fixture *f = *state;

@@ -720,7 +720,8 @@ static void similar_names_come_first(void **state)
         fail_msg("%s", e.text);
 }
 
-/* Answers of an epmd that is none, or is hostile: a sentence without control characters. */
+/* Answers of a server that is not epmd, or of a hostile one: the error message contains no control
+ * characters. */
 static void broken_epmds_are_survived(void **state)
 {
     /* the port of a node, and then names */

@@ -103,8 +103,8 @@ static void nested_entry_comes_first(void **state)
     done(&f);
 }
 
-/* A process works for another request than its own, whose entry arrives later: the entry that it
- * calls now belongs to that one, which outlasts its own. */
+/* P1 has the label of another request, whose entry event arrives later. The entry that P1 calls now
+ * belongs to that request, which ends after P1's own request. */
 static void entry_inside_a_request_that_is_not_known_yet(void **state)
 {
     (void)state;

@@ -287,7 +287,7 @@ static void do_return(struct tproc *p)
         tell(p, (struct event){.fn = to, .kind = EVENT_RETURN_TO});
 }
 
-/* The tracker takes calls that were open when an exception was caught between tiers for ended, if
+/* The tracker treats calls that were open when an exception was caught between tiers as ended, if
  * an event shows that they cannot be open. */
 static bool in_doubt(const struct tproc *p)
 {
@@ -355,7 +355,7 @@ static bool same_request(const struct tproc *p)
 }
 
 /* The request of a call that the process is in has ended, and the event of its end may arrive after
- * the events of now. Core then takes that request for the outer one of an entry. */
+ * the present events. Core then takes that request for the outer one of an entry. */
 static bool has_just_ended(const struct tproc *p)
 {
     for (int i = 0; i < p->depth; i++)

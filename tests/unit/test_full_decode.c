@@ -138,7 +138,7 @@ static void a_trace_is_read(void **state)
     assert_int_equal(full_decoder_counts(f->d)->missing, 2);
 }
 
-/* Cut anywhere, or with any byte another: counted, and survived. */
+/* A message that is cut anywhere, or has any byte changed, is counted and causes no crash. */
 static void odd_messages_are_survived(void **state)
 {
     struct fixture *f = *state;
@@ -175,7 +175,7 @@ static void it_comes_through_the_stream(void **state)
     intern_free(names);
 }
 
-/* Each end has its sentence. */
+/* Each reason for the end of a trace has its own message. */
 static void the_end_is_said(void **state)
 {
     char said[FULL_REASONS][300];

@@ -31,7 +31,7 @@ static void it_ends_when_the_screen_is_left(void **state)
 
     press(r, "F<Enter>");
     press(r, "?");
-    assert_sampled(r, "top:100:reductions"); /* the help is no other screen */
+    assert_sampled(r, "top:100:reductions"); /* the help is part of the flame graph */
     press(r, "q<Esc>");
     assert_off(r);
     assert_true(picture_has(&r->c, "stack sampling has ended; F resumes it"));
@@ -97,7 +97,8 @@ static void the_rate_has_limits(void **state)
     assert_sampled(r, "top:100:reductions");
 }
 
-/* From the latency heat map: there are none, so they are offered, and go on there. */
+/* There are no samples inside the marked requests: the operator is asked whether to sample, and
+ * sampling continues on the heat map. */
 static void samples_inside_requests_are_offered(void **state)
 {
     struct run *r = *state;

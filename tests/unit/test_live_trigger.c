@@ -94,7 +94,7 @@ static void sampling_ends_after_its_time(void **state)
     live_trigger_poll(&r->t, r->g, r->u, &r->p, 30 * SECOND);
     assert_int_equal(now(r).state, SAMPLING_OFF);
     assert_int_equal(r->t.state, LIVE_TRIGGER_RESTS);
-    press(r, "F"); /* shows the samples, and samples no more */
+    press(r, "F"); /* shows the samples; sampling does not start again */
     assert_int_equal(now(r).state, SAMPLING_OFF);
     live_trigger_poll(&r->t, r->g, r->u, &r->p, 89 * SECOND);
     assert_int_equal(r->t.state, LIVE_TRIGGER_RESTS);

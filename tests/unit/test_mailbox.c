@@ -239,7 +239,7 @@ static void busy_is_scaled_by_the_sampling(void **state)
     done(&f);
 }
 
-/* A process per request is no server. */
+/* A process that handles only one request does not count as a server. */
 static void processes_that_serve_once(void **state)
 {
     (void)state;

@@ -101,7 +101,7 @@ static void an_address_that_is_silent_does_not_stop_the_others(void **state)
     assert_int_equal(which, 1);
     close(fd);
     close(good);
-    /* the other one refuses: this is more telling than silence, and comes first */
+    /* the other one refuses: this is reported rather than the timeout */
     assert_int_equal(net_connect(&list, port, net_deadline(600), &which), -ECONNREFUSED);
     assert_int_equal(which, 1);
     while (n > 0)

@@ -182,7 +182,7 @@ static size_t names_end(const struct process_choice *c, uint32_t n)
     return at;
 }
 
-/* Any text: what passes is within its bounds; what does not has a sentence. */
+/* For any text: an accepted choice is within the limits; a refused one gives an error message. */
 static void any_text(void **state)
 {
     static const char *const pieces[] = {

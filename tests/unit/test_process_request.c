@@ -112,7 +112,7 @@ static void no_new_round(void **state)
     buf_release(&b);
 }
 
-/* What is there of a table is within its bounds, and all its texts are texts. */
+/* The part of the table that was read is within its limits, and all its strings are valid. */
 static void assert_sound(const struct process_table *t)
 {
     for (enum process_group g = 0; g < PROCESS_GROUPS; g++) {

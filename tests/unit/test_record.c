@@ -507,7 +507,7 @@ static void add_large(struct recorder *w, size_t times)
         recorder_write(w, RECORD_EVENTS, 1, bytes, sizeof bytes);
 }
 
-/* Said once, at the first write that fails; the end of the recorder says it, too. */
+/* Reported once, at the first write that fails; the end of the recorder reports it, too. */
 static void test_a_full_disk(void **state)
 {
     struct rlimit old, full;
@@ -532,7 +532,7 @@ static void test_a_full_disk(void **state)
     assert_int_equal(recorder_trouble(NULL, &e), 0);
     unlink(path);
 
-    /* of a trigger: recorder_cut says it, and nobody says it again */
+    /* a recording of a trigger: recorder_cut reports the error, and it is not reported again */
     w = recorder_ring(10000);
     assert_int_equal(recorder_keep(w, path, 0, &e), 0);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);

@@ -171,8 +171,8 @@ static void asks_a_server(void **state)
     assert_int_equal(cut.piece[2].what, fn("gen:do_call/4"));
 }
 
-/* A server works for a request: its caller waits meanwhile, and it is not what the server waits
- * for. */
+/* A server works for a request while its caller waits. A wait of the server is not attributed to
+ * that caller. */
 static void works_for_a_caller(void **state)
 {
     struct scheduling_call all[] = {{50000, 300000, Q}, {100000, 200000, P}, {112000, 115000, R}};

@@ -275,8 +275,8 @@ static float rate_of_preset(const float *per_s, const char *name)
     return 0;
 }
 
-/* Each preset by its first tier, whatever its kind; once, though it may be one for other reasons.
- */
+/* The first tier of each preset is counted, whatever its kind, and only once, even if it is also
+ * chosen for another reason. */
 static void presets_are_told_by_their_calls(void **state)
 {
     (void)state;

@@ -123,7 +123,7 @@ static void many_unused_names_are_cut(void **state)
     buf_release(&text);
 }
 
-/* Each mistake has its place; no text of the file is in the sentence. */
+/* Each error message has the position of the error, and contains no text of the file. */
 static void mistakes_are_told(void **state)
 {
     static const struct {
@@ -165,7 +165,7 @@ static void mistakes_are_told(void **state)
     }
 }
 
-/* Every beginning of a file is an error, not a crash. */
+/* Every prefix of a file is an error, not a crash. */
 static void beginnings(void **state)
 {
     static const char text[] =

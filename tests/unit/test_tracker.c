@@ -239,7 +239,8 @@ static void recursion_through_a_helper(void **state)
     done(&f);
 }
 
-/* A server loop of another process, and a call of a removed tier there, hide nothing here. */
+/* A server loop, or a call of a removed tier, in another process does not hide the exception in
+ * this process. */
 static void other_processes_do_not_matter(void **state)
 {
     (void)state;
@@ -309,8 +310,8 @@ static void a_wrapper_and_a_tail_call(void **state)
     done(&f);
 }
 
-/* What was learned by mistake ends nothing and lasts for one call: the entry, which tail-calls a,
- * is left open once, and its next call shows that it has ended. */
+/* A wrong conclusion about a tail call ends no call and affects only one call: the entry, which
+ * tail-calls a, is left open once, and its next call shows that it has ended. */
 static void a_tail_call_in_a_server(void **state)
 {
     (void)state;
@@ -321,7 +322,7 @@ static void a_tail_call_in_a_server(void **state)
         call(&f, at + 2, P1, 7 + i, A, M1);
         ret(&f, at + 3, P1, M1);
         if (i == 0)
-            ret(&f, at + 4, P1, M1); /* of a call that nobody knows */
+            ret(&f, at + 4, P1, M1); /* of an unknown call */
     }
     until(&f, 300);
     EXPECT_REQUESTS(&f, 4, 4, 0, 0);

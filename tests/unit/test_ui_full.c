@@ -102,7 +102,7 @@ static void the_fields(void **state)
     assert_int_equal(in.full.time_ns, UINT64_C(120000000000));
     run("x"); /* as it was */
     assert_true(has("of the applications of the tiers"));
-    run("<Up><Up>"); /* round */
+    run("<Up><Up>"); /* wraps around */
     run("iarg(1) =:= get<Enter>");
     assert_true(has("arg(1) =:= get") && has("the next request"));
     in = run("<Enter>");
@@ -288,7 +288,7 @@ static void search(void **state)
     assert_int_equal(u->full.at.sel, first + 1);
     run("N");
     assert_int_equal(u->full.at.sel, first);
-    run("N"); /* round */
+    run("N"); /* wraps around */
     assert_int_equal(u->full.at.sel, first + 3);
     run("n");
     assert_int_equal(u->full.at.sel, first);

@@ -482,7 +482,7 @@ static void identity_rule_is_typed_and_remembered(void **state)
     assert_intent(")<Enter>", INTENT_IDENTITY, "fun (X )-> X end");
 }
 
-/* The node refuses a rule: Esc discards it, and the rule in use is edited, and named elsewhere. */
+/* The node refuses a rule: Esc discards it. Later edits and messages are about the rule in use. */
 static void a_refused_rule_is_discarded(void **state)
 {
     (void)state;

@@ -236,7 +236,7 @@ static void the_internals_tell_the_state(void **state)
     }
 }
 
-/* If the operator asked for it, the header tells that there is none. */
+/* If the operator asked for it, the header says that there is none. */
 static void the_header_tells_that_there_is_none(void **state)
 {
     (void)state;

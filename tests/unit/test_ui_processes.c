@@ -128,7 +128,7 @@ static void the_order_is_the_nodes(void **state)
     assert_int_equal(order().by, PROCESS_MEMORY);
     run("><");
     assert_int_equal(order().by, PROCESS_MEMORY);
-    run("<<"); /* round: by name, which the node does not rank by */
+    run("<<"); /* wraps around: by name, which the node does not rank by */
     assert_int_equal(order().by, PROCESS_REDUCTIONS);
     run("s<Home><Down><Down><Enter>");
     assert_int_equal(order().by, PROCESS_QUEUE);
@@ -171,7 +171,8 @@ static void a_group_opens(void **state)
     assert_true(has("select a process"));
 }
 
-/* The round after a pause is a first one: the node names first calls only in the one after it. */
+/* After a pause, rounds start again: the node reports initial calls only from the second round on.
+ */
 static void a_group_by_call_in_a_first_round(void **state)
 {
     struct process_table *t;
