@@ -50,7 +50,8 @@
     groups = [] :: [[non_neg_integer()]], % rounds to come, in order
     interval_us :: pos_integer(), % as planned
     pace_us :: pos_integer(), % the mean time between two rounds: longer if intervals were missed
-    planned = {0, 0} :: {non_neg_integer(), non_neg_integer()}, % since the last evaluation: rounds, missed intervals
+    mean_us :: pos_integer(), % of pace_us, over some messages; it is shown
+    planned = {0, 0} :: {non_neg_integer(), non_neg_integer()}, % since the last message: rounds, missed intervals
     next_us :: integer(),
     round = 0 :: non_neg_integer(),
     idle = [] :: [kprof_stack_worker:worker()],
@@ -101,7 +102,7 @@ last(Sampler) ->
 init(Controller, #{interval_us := Us} = Options, Budget) ->
     L = #l{
         options = Options, controller = erlang:monitor(process, Controller), budget = Budget, seed = erlang:phash2({self(), erlang:monotonic_time()}),
-        depth = kprof_stack_worker:depth(), interval_us = Us, pace_us = Us, next_us = now_us(), table = kprof_stack_table:new(), looked_ns = now_ns(),
+        depth = kprof_stack_worker:depth(), interval_us = Us, pace_us = Us, mean_us = Us, next_us = now_us(), table = kprof_stack_table:new(), looked_ns = now_ns(),
         births = kprof_stack_births:new(probe())
     },
     self() ! choose,
@@ -390,18 +391,21 @@ look(#l{looked_ns = Then, answers = Answers, own_ns = Own, interval_us = Us, bud
     Cost = kprof_stack_rate:cost(length(Answers), Each, Own, (Now - Then) * erlang:system_info(schedulers_online)),
     Smooth = (L0#l.cost + Cost) div 2,
     Births = kprof_stack_births:look(probe(), Now div 1000000, L0#l.births),
-    L = gone_quiet(tell(paced(L0#l{looked_ns = Now, answers = [], own_ns = 0, each_ns = Each, cost = Smooth, births = Births}))),
+    L = gone_quiet(tell(L0#l{looked_ns = Now, answers = [], own_ns = 0, each_ns = Each, cost = Smooth, births = Births})),
     case L#l.gate of
         0 -> planned_every(kprof_stack_rate:next(Us, Asked, Smooth, Budget), L);
         _ -> L
     end.
 
 planned_every(Us, #l{interval_us = Us} = L) -> L;
-planned_every(Us, L) -> L#l{interval_us = Us, pace_us = Us}.
+planned_every(Us, L) -> L#l{interval_us = Us, pace_us = Us, mean_us = Us}.
 
-%% If rounds come later than planned (timers of a busy node, or of an interval of 1 ms), each sample stands for more time.
+%% If rounds come later than planned (timers of a busy node, or of an interval of 1 ms), each sample stands for more time: that of
+%% the rounds since the last message.
 paced(#l{planned = {0, _}} = L) -> L;
-paced(#l{planned = {Rounds, Missed}, interval_us = Us} = L) -> L#l{pace_us = Us + Us * Missed div Rounds, planned = {0, 0}}.
+paced(#l{planned = {Rounds, Missed}, interval_us = Us, mean_us = Mean} = L) ->
+    Pace = Us + Us * Missed div Rounds,
+    L#l{pace_us = Pace, mean_us = (7 * Mean + Pace) div 8, planned = {0, 0}}.
 
 %% Processes that were inside a request and no longer are.
 gone_quiet(#l{seen = none} = L) -> L;
@@ -414,18 +418,20 @@ probe() -> spawn(erlang, self, []).
 
 %% ---- To kprof-top ----
 
-tell(#l{seq = Seq, options = #{to := To}, new_processes = Processes, left = Left, new_stacks = Stacks, samples = Samples} = L) ->
+tell(L) -> told(paced(L)).
+
+told(#l{seq = Seq, options = #{to := To}, new_processes = Processes, left = Left, new_stacks = Stacks, samples = Samples} = L) ->
     Message = {ks, Seq + 1, erlang:monotonic_time(), figures(L), lists:reverse(Processes), Left, lists:reverse(Stacks), L#l.gone, Samples},
     case erlang:send(To, Message, [nosuspend, noconnect]) of
         ok -> L#l{blocked = false, seq = Seq + 1, new_processes = [], left = [], new_stacks = [], gone = [], samples = [], n_samples = 0};
         _ -> count(lost, L#l.n_samples, L#l{blocked = true, samples = [], n_samples = 0})
     end.
 
-figures(#l{figures = Totals, choice = Choice, scale = {Of, Is}, interval_us = Us, pace_us = Pace, options = #{interval_us := Asked}} = L) ->
+figures(#l{figures = Totals, choice = Choice, scale = {Of, Is}, interval_us = Us, pace_us = Pace, mean_us = Mean, options = #{interval_us := Asked}} = L) ->
     maps:merge(
         maps:merge(Totals, Choice),
         #{
-            interval_us => Us, asked_us => Asked, pace_us => Pace, weight_us => Pace * ?GROUPS * Of div Is, groups => ?GROUPS, chosen => map_size(L#l.processes),
+            interval_us => Us, asked_us => Asked, pace_us => max(Us, Mean), weight_us => Pace * ?GROUPS * Of div Is, groups => ?GROUPS, chosen => map_size(L#l.processes),
             workers => length(L#l.idle) + map_size(L#l.busy), cost => L#l.cost, sample_ns => L#l.each_ns, gate => L#l.gate,
             depth => L#l.depth, born => kprof_stack_births:born(L#l.births), born_ms => kprof_stack_births:ms(L#l.births)
         }
