@@ -32,8 +32,8 @@ captured(K) ->
 flagged(T) -> [P || {M, P} <- [{agent_load, P} || P <- rpc:call(T, erlang, processes, [])], M =:= agent_load, rpc:call(T, agent_load, is_flagged, [P])].
 
 capture_of_a_busy_function(T) ->
-    Workers = rpc:call(T, agent_load, forever, [50, 0]), % shorter than a run queue that opens the breaker
-    % otherwise events accumulate, which nothing limits here, most on a fast machine
+    Workers = rpc:call(T, agent_load, forever, [50, 0]), % too few processes to open the breaker by a long run queue
+    % sampled, because otherwise events accumulate without limit, especially on a fast machine
     K = traced(T, trace_config([{entry, 1}, {tier, 1}], #{sample => 1000})),
     ?equal(ask(K, {capture, 0}), ok),
     {captured, Ran, Us, Calls} = captured(K),

@@ -75,7 +75,7 @@ detail_of_one_request(T) ->
                 case [{W, MFA} || {trace_ts, Q, W, MFA, _, _} <- Out(), Q =:= P, W =/= receives] of
                     [] -> false;
                     Events ->
-                        %% it waits in down/2, and goes on there; also for the questions of this test
+                        %% the process waits in down/2 and continues there; it is also scheduled there to answer the queries of this test
                         Down = [W || {W, {_, down, _}} <- Events],
                         Down =/= [] andalso lists:usort([hd(Down) | [lists:sublist(Down, I, 2) || I <- lists:seq(1, length(Down), 2)]]) =:= [out, [out, in]]
                 end
@@ -116,7 +116,7 @@ detail_ends_with_us(T) ->
     P ! {[1, 2 | x], stop},
     nothing_left(T).
 
-%% Nobody asks any more.
+%% kprof-top sends nothing more, so the lease expires.
 detail_ends_with_the_lease(T) ->
     K = start(T, #{pause_ms => 1000, end_ms => 10 * ?PATIENCE}),
     {ok, _} = ask(K, {config, trace_config([{under, 2}], #{detail => 1})}),
@@ -136,7 +136,7 @@ detail_ends_with_a_kill(T) ->
     P ! {[1, 2 | x], stop},
     nothing_left(T).
 
-%% A process that is put off its scheduler again and again inside of a request loses the flags before it returns.
+%% A process that is scheduled out repeatedly inside of a request loses the flags before it returns.
 detail_is_bounded(T) ->
     K = traced(T, trace_config([{yields, 2}], #{detail => 1})),
     P = rpc:call(T, agent_load, yielding, [200000]), % enough for the bound on a slow machine, too

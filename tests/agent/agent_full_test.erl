@@ -126,7 +126,7 @@ full_request(T) ->
     finish(T, K),
     nothing_left(T).
 
-%% A connection keeps the token of its request, and its next requests have it from the start: they are not of the trace.
+%% A connection keeps the token of its request, and its next requests have it from the start: they are not part of the trace.
 full_connection(T) ->
     Server = work(T),
     K = agent(T),

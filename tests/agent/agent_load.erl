@@ -55,7 +55,8 @@ down(N, Data) -> [?MODULE:under(N - 1, [N | Data]) | Data].
 %% Two functions in turn: the VM reports consecutive calls of one function once.
 under(N, Data) -> [?MODULE:down(N - 1, [N | Data]) | Data].
 
-%% A process that is put off its scheduler again and again, for longer than a moment, inside of a call.
+%% A process that is scheduled out repeatedly inside of a call, each time for longer than the limit below which events are not
+%% sent.
 yielding(N) -> spawn(fun() -> Partner = spawn_link(fun partner/0), ?MODULE:yields(N, Partner), receive stop -> ok end end).
 yields(0, _) -> ok;
 yields(N, Partner) ->
@@ -204,7 +205,7 @@ traces() -> [none | sessions()].
 told(none, What, Item) -> erlang:trace_info(What, Item);
 told(S, What, Item) -> catch apply(trace, info, [S, What, Item]). % it may have ended
 
-%% A VM with sessions loses count of a session that it is asked about for a process that is dead: the session then never ends
+%% If a session is asked about a dead process, the VM never frees the session
 %% (erl_bif_trace.c, trace_info_pid, up to OTP 29.1). So only processes that a session traces are asked.
 flags(S, P) ->
     case (S =:= none orelse not is_pid(P) orelse traces_it(S, P)) andalso told(S, P, flags) of

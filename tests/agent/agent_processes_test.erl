@@ -102,7 +102,7 @@ processes_are_as_they_are(T) ->
     rpc:call(T, agent_burn, stop, [Keeper]),
     finish(T, K).
 
-%% The most of each.
+%% For each column, the process with the largest value is in the table.
 processes_by_each_column(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [1, 20]),

@@ -44,7 +44,7 @@ tests() ->
 
 %% ---- Values ----
 
-%% The best of any input are those of a sort; of equal values, any.
+%% For any input, the items with the largest values are the same as after sorting all; of equal values, any may be chosen.
 rank_is_that_of_a_sort(_) ->
     seed(),
     [ranked(rand:uniform(40), [rand:uniform(1 + rand:uniform(100)) - 10 || _ <- lists:seq(1, rand:uniform(300) - 1)]) || _ <- lists:seq(1, 500)],
@@ -120,7 +120,7 @@ budget_kept(Budget, EachUs, Asked) ->
     ?check(Cost(Last) =< Budget orelse Last =:= 1000000),
     ?check(Last =:= Asked orelse Cost(Asked) * 10 > Budget * 3). % not slower than necessary
 
-%% As a model that keeps all: at most 1000 are kept, and of each process whose hash is kept the last event counts.
+%% Compared with a model: at most 1000 processes are stored, and for each of them the last event counts.
 stack_seen_is_bounded(_) ->
     seed(),
     Pids = list_to_tuple([list_to_pid("<0." ++ integer_to_list(1000 + I) ++ ".0>") || I <- lists:seq(1, 6000)]),
@@ -186,7 +186,7 @@ stack_choices(T) ->
     [?equal(kprof_stack_choice:is_who(W), false) || W <- [everything, {children, x}, {top, 0, reductions}, {top, 2000, reductions}, {top, 5, messages}, {pids, x}, {pids, [x]}, {names, [x]}, {initial_call, {m, f, 1}}]],
     rpc:call(T, agent_burn, stop, [Keeper]).
 
-%% A process and all that it has started, and these.
+%% A process and its descendants.
 stack_children(T) ->
     load_parts(T),
     load(T, agent_burn),
@@ -194,7 +194,7 @@ stack_children(T) ->
     All = [Keeper | lists:append([rpc:call(T, agent_burn, pids, [Keeper, Kind]) || Kind <- [burn, hoard, queue, wait, idle]])],
     {Found, _, #{matched := Matched}} = chosen(T, {children, numbers(T, Keeper)}),
     ?equal(All -- Found, []),
-    ?equal({length(Found), Matched}, {length(All) + 1, length(All) + 1}), % the feeder has no kind
+    ?equal({length(Found), Matched}, {length(All) + 1, length(All) + 1}), % plus the process that fills the queue, which pids/2 does not list
     {OfKernel, _, _} = chosen(T, {children, <<"kernel_sup">>}),
     ?check(lists:member(rpc:call(T, erlang, whereis, [kernel_safe_sup]), OfKernel)),
     ?equal(Found -- OfKernel, Found),
@@ -212,7 +212,7 @@ stack_inside(T) ->
     St = listen(fun(S) -> Of = Who(S), Steady -- Of =:= [] andalso length(Of) >= 30 end, state()),
     ?equal(lists:usort([First || {_, First, _, _, _, _} <- maps:get(samples, St)] -- [{agent_load, one, 0}]) -- [{erlang, apply, 2}, {agent_load, one, 0}], []),
     ?check(not lists:member(Brief, Who(St))), % it starts those that make requests, and makes none
-    %% others, and again these: each choice has only its own
+    %% another choice, then the first one again: each samples only its own processes
     ok = ask(K, {stacks, #{who => {names, [<<"kernel_sup">>]}, interval_us => 1000}}),
     Sup = rpc:call(T, erlang, whereis, [kernel_sup]),
     St1 = listen(fun(#{processes := Ps}) -> [P || {P, _, _, _} <- maps:values(Ps)] =:= [Sup] end, listen(enough(0), St)),
@@ -413,7 +413,7 @@ stack_statuses(T) ->
     ?check(total(other, St) > 0).
 
 %% With an interval that the timers of the node cannot keep: the samples of a process stand for the time that has passed. The
-%% first half second is weighed as planned.
+%% samples of the first message have the planned weight.
 stack_weights_are_the_time(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [0, 1]),

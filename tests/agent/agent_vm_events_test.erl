@@ -23,7 +23,7 @@ sessions(T) ->
         All -> [Name || {Name, _} <- All, lists:prefix("kprof_vm_events", atom_to_list(Name))]
     end.
 
-%% Waits for its session; the one of another VM never comes.
+%% Waits for the session. A VM before OTP 28 has none.
 on(T) -> ?soon(fun() -> length(sessions(T)) =:= if_here(1, 0) end).
 off(T) -> ?soon(fun() -> sessions(T) =:= [] end).
 

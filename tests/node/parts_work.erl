@@ -94,7 +94,7 @@ step(heap, List) ->
     18000 = length(List),
     none.
 
-%% A call of the server. -> until it began, and from then on
+%% Calls the server. -> {us until the call began, us from then until the answer}
 called() ->
     Sent = now_us(),
     Began = gen_server:call(parts_server, serve),
@@ -110,7 +110,7 @@ collected_us() ->
     Units = lists:sum([maps:get(gc, Counters) || #{counters := Counters} <- erlang:statistics(microstate_accounting)]),
     erlang:convert_time_unit(Units, perf_counter, microsecond).
 
-%% Computes until then. -> the time in which it did not run: between two looks at the clock
+%% Computes until End. -> the time in which it did not run, found from gaps between two readings of the clock
 spin(End, Off) -> spin(End, now_us(), Off).
 spin(End, Before, Off) ->
     Now = now_us(),

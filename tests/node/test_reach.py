@@ -166,7 +166,7 @@ def test_release():
 # ---- what fails ----
 
 def test_wrong_name_at_the_right_port():
-    """The cookie is not used for a node with another name; the sentence has what to write."""
+    """The cookie is not used for a node with another name; the error message says what to write."""
     with workload_node(25) as n:
         other = "other@" + n.host
         said = fails(other, "--connect", "127.0.0.1:%d" % n.port(), words=["is %s;" % n.name], env=NO_EPMD)

@@ -111,7 +111,7 @@ static void message_arrives_after_its_call(void **state)
     done(&f);
 }
 
-/* Nobody handled the first message with a tier; the sender has gone on. */
+/* No tier was called for the first message. The sender has continued. */
 static void a_message_without_a_call(void **state)
 {
     (void)state;

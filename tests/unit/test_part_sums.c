@@ -52,7 +52,7 @@ static void near(double a, double b)
         fail_msg("%.9f, expected %.9f", a, b);
 }
 
-/* The slowest 1 %: of calls that took equally long, those of the oldest. */
+/* The slowest 1 %. Of calls with the same duration, the oldest count. */
 static void check_slowest(const struct part_sums_call **of, size_t n, double limit,
                           const struct time_part_view *v)
 {

@@ -892,7 +892,7 @@ static void slow_requests_are_sorted(void **state)
         }
         run(">");
     }
-    run("<<<"); /* from identity, over time, to process and share */
+    run("<<<"); /* the sort column: from IDENTITY back to TIME, PROCESS, and the share */
     run("r");
     assert_true(picture_has(&c, "create  12.3ms"));
 }

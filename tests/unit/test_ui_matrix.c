@@ -254,7 +254,7 @@ static struct stack_profile *give_stacks(struct ui *u, const struct state *st)
     return p;
 }
 
-/* Nothing has come; grouped; stopped; no new ones. */
+/* By state: no table yet; a table; grouped, and the connection lost; stopped by the breaker. */
 static void give_processes(struct ui *u, const struct state *st)
 {
     if (st->make == none) {
@@ -289,7 +289,7 @@ static void give_trace(struct ui *u, bool many)
     ui_set_full_result(u, t, p);
 }
 
-/* Nothing; a trace; a large one; nothing was caught; it waits. */
+/* By state: no trace; a trace; a large one; no request was traced; waiting for a request. */
 static void give_full(struct ui *u, const struct state *st)
 {
     struct full_now now = {.state = FULL_NOT_CAUGHT, .what = "a request named update"};
@@ -310,7 +310,7 @@ static void give_full(struct ui *u, const struct state *st)
     ui_set_full(u, &now);
 }
 
-/* The node is not verified: the screen says so in red, and lacks nothing else. */
+/* The node is not verified: every screen says so in red, and its picture is valid. */
 static void draw_unverified(struct ui *u, struct canvas *c, struct snapshot *s, const char *name)
 {
     strcpy(s->node.tls, "not verified");

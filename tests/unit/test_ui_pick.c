@@ -264,7 +264,7 @@ static void what_is_in_sight_is_wanted(void **state)
     assert_int_equal(ui_pick_wanted(u, ids, 10), 0);
 }
 
-/* The best matches are counted, not only those in sight, and come first as they are called. */
+/* The best matches are counted, not only those in sight, and are sorted by their calls. */
 static void calls_sort_the_list(void **state)
 {
     (void)state;
@@ -298,7 +298,8 @@ static void calls_sort_the_list(void **state)
     assert_true(picture_has(&c, "sorted by match"));
     run("<Home>");
     assert_true(ui_pick_wanted(u, ids, 400) < 24);
-    assert_int_equal(ids[0], 200); /* what is called first, by number; then as they match */
+    assert_int_equal(ids[0],
+                     200); /* functions with calls first, by number of calls; then by match */
     assert_int_equal(ids[1], 300);
     assert_int_equal(ids[2], 0);
 }

@@ -240,7 +240,7 @@ static void clicks_mark(void **state)
     subsecond_range(t, &from_ns, &to_ns);
     assert_int_equal((to_ns - from_ns) / (1000 * MS), 9); /* a little less than ten seconds */
     ui_draw(w.u, &w.c, NULL);
-    m.col = 55; /* a third begins anew */
+    m.col = 55; /* the third click begins a new range */
     ui_mouse(w.u, &m, NULL);
     subsecond_range(t, &from_ns, &to_ns);
     assert_true(to_ns - from_ns < 100 * MS);

@@ -68,7 +68,7 @@ static void tier(void **state)
     w = scene_first(c, "tier", "the mean of write is 10.0ms: 81 % of it is self time of db");
     assert_int_equal(w->proof, PROOF_TABLE);
     assert_ptr_equal(w->row, scene_row(c, DB, WRITE));
-    /* the slow requests of this kind: those at its p99 (40 ms) or longer */
+    /* five slow requests of this kind, longer than its p95 (30 ms) */
     for (int i = 0; i < 5; i++)
         scene_slow(c, WRITE, most_db, 40 + (uint64_t)i);
     w = scene_first(
@@ -398,8 +398,8 @@ static void innermost_part(void **state)
     scene_free(c);
 }
 
-/* For every rule of the table there is a scene in which it is the first finding; in the quiet scene
- * it is none. */
+/* For every rule there is a scene in which its finding is the first. In the quiet scene, the rule
+ * finds nothing. */
 static void every_rule(void **state)
 {
     (void)state;

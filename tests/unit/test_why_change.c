@@ -67,7 +67,7 @@ static void memory(void **state)
     c->load[0].memory_bytes += 50u << 20; /* the least value is that of the next second */
     scene_first(c, "memory",
                 "the memory of the node grows: 504M at 03:02:06, 976M now, about 4.00M per second");
-    for (size_t i = 80; i < LOADS; i++) /* it was collected once */
+    for (size_t i = 80; i < LOADS; i++) /* it fell once, by a garbage collection */
         c->load[i].memory_bytes -= 200u << 20;
     scene_none(c, "memory");
     scene_free(c);
