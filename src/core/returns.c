@@ -61,7 +61,7 @@ static bool is_nested(const struct core *c, uint8_t inner, uint8_t outer)
 
 /* The innermost call returned, or its direct caller has caught an exception. Calls with the same
  * caller below it have made it with a tail call, and end, too, unless it is known that they have
- * called that function again (a wrapper as timer:tc/3, at two levels). */
+ * called that function again (a wrapper such as timer:tc/3, at two levels). */
 static void returned(struct core *c, struct proc *p, const struct event *ev)
 {
     uint8_t inner = c->calls.call[p->top].tier;

@@ -1,5 +1,5 @@
-/* Any bytes as an answer with the process table, and what came of it ordered, filtered and
- * exported. First byte: the order; second: how long the filter is, which follows. */
+/* Any bytes as an answer with the process table; the table that was read is then ordered, filtered
+ * and exported. First byte: the order; second: how long the filter is, which follows. */
 #include <kprof/export/export_processes.h>
 #include <kprof/trace/process_request.h>
 #include <stdlib.h>

@@ -106,7 +106,7 @@ static void shake(struct sock sock)
                           .cookie = "c",
                           .deadline_ns = net_deadline(TIMEOUT_MS)};
 
-    if (handshake_run(&s) == HANDSHAKE_OK) /* by a digest of a random challenge? */
+    if (handshake_run(&s) == HANDSHAKE_OK) /* no input has the right digest */
         abort();
 }
 

@@ -51,7 +51,7 @@ def pieces_cover(final):
 def test_known_parts(otp):
     """Each part is within 5 % of the truth, or within 100 us, and less than 5 % of the time is not known. The parts add
     up to the duration exactly. The length of a mailbox is known. A recording gives the same parts. Before OTP 29 garbage
-    collections are not traced (kprof_hazard: gc_flags), and nothing claims to know them."""
+    collections are not traced (kprof_hazard: gc_flags), and their time is 0 in all outputs."""
     kinds = [k for k in KINDS if otp >= 29 or k not in ("gc", "heap", "mixed")]
     rec = os.path.join(kp.scratch(), "parts%d.rec" % otp)
     with kp.Node(otp) as n:

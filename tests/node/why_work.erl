@@ -54,8 +54,8 @@ request(Kind) ->
     work(Kind),
     ok.
 
-%% Ten short calls; one long one; a call that fails now and then, or never ends; one so long that a busy machine makes it
-%% hardly longer.
+%% Ten short calls; one long one; a call that fails now and then, or never ends; one whose
+%% duration hardly depends on how busy the machine is.
 work(many) -> [?MODULE:part(many, 300) || _ <- lists:seq(1, 10)];
 work(long) -> ?MODULE:part(long, 20000);
 work(port) -> ?MODULE:part(port, 0);

@@ -79,7 +79,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* The part of call 0.. with this rule. */
+/* The part of this call for which rule_write gives this rule. */
 static uint32_t node_with(uint32_t call, const char *rule)
 {
     struct buf b;

@@ -1,5 +1,5 @@
 /* trace/full_decode: messages of a full trace, complete, cut and invalid; their way through
- * trace/stream; and what is said of the end. */
+ * trace/stream; and the messages about the end. */
 #include "agent_terms.h"
 
 #include <setjmp.h>

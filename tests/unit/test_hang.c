@@ -30,7 +30,7 @@ static void only_what_is_open_for_long(void **state)
     struct core_hanging h[4];
     hanging(&f);
     until(&f, 1015);
-    assert_int_equal(core_hanging(f.c, h, 4), 0); /* 20 ms are the least */
+    assert_int_equal(core_hanging(f.c, h, 4), 0); /* the minimum is 20 ms */
     until(&f, 1025);
     assert_int_equal(core_hanging(f.c, h, 4), 1);
     assert_int_equal(h[0].request, 7);

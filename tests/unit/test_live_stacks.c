@@ -35,7 +35,7 @@ static void it_ends_when_the_screen_is_left(void **state)
     press(r, "q<Esc>");
     assert_off(r);
     assert_true(picture_has(&r->c, "stack sampling has ended; F resumes it"));
-    press(r, "F"); /* with the same processes, unasked */
+    press(r, "F"); /* with the same processes, without a question */
     assert_sampled(r, "top:100:reductions");
     assert_false(picture_has(&r->c, "Sample the stacks of"));
 }

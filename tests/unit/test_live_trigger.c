@@ -37,7 +37,7 @@ static void what_can_never_hold_is_refused(void **state)
     assert_int_equal(r->t.what, LIVE_TRIGGER_NONE);
 }
 
-/* A typing error must not remove the trigger that there is. */
+/* A typing error must not remove the present trigger. */
 static void what_is_refused_changes_nothing(void **state)
 {
     struct run *r = *state;

@@ -1,5 +1,5 @@
-/* Polls of processes in which requests hang: what is read of the agent's answer and of a recording,
- * whole, cut at any byte, and changed. */
+/* Polls of processes in which requests hang: what is read from the agent's answer and from a
+ * recording, whole, cut at any byte, and changed. */
 #include "rng.h"
 
 #include <engine/recording_poll.h>

@@ -67,7 +67,7 @@ static void a_round_is_read(void **state)
     buf_release(&b);
 }
 
-/* The first round: what happens in a second is not known. */
+/* In the first round, values per second are not known. */
 static void without_a_round_before(void **state)
 {
     static const int64_t v[7] = {90000, 6000, 5, 5, 300, 40, 8};

@@ -195,7 +195,7 @@ static void it_waits_visibly(void **state)
     assert_int_equal(u->screen, SCREEN_FULL);
     now_is(FULL_NOT_CAUGHT, "no request came: my_web:handle/1 was not called");
     assert_true(has("Nothing was traced: no request came"));
-    run("<Enter>ftase/n<Down>"); /* all is harmless */
+    run("<Enter>ftase/n<Down>"); /* without a trace, these keys change nothing */
     assert_true(has("there is no trace here yet"));
     run("<Esc>");
     assert_int_equal(u->screen, SCREEN_TABLE);

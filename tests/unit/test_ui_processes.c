@@ -86,7 +86,7 @@ static void why_there_is_none(void **state)
     ui_set_processes(u, NULL, "a recording has no process table");
     run("");
     assert_true(has("a recording has no process table"));
-    run("<Down><Enter>fo/x<Enter>vvv<Esc>"); /* all is harmless */
+    run("<Down><Enter>fo/x<Enter>vvv<Esc>"); /* without a table, these keys change nothing */
     give(10);
     assert_true(has("shop_stock"));
     assert_false(has("a recording"));
@@ -151,7 +151,7 @@ static void a_group_opens(void **state)
     run("v");
     assert_true(has("INITIAL CALL") && has("PROCS") && has("(other)"));
     assert_false(has("unknown,"));
-    u->processes.table->head.unnamed = 37; /* groups fill over some refreshes */
+    u->processes.table->head.unnamed = 37; /* initial calls become known over several refreshes */
     run("");
     assert_true(has("initial call of 37 not known yet"));
     u->processes.table->head.unnamed = 0;

@@ -91,8 +91,8 @@ static void a_long_run_queue_is_one_event(void **state)
     free(v);
 }
 
-/* Random events: none is lost without being counted, the limits hold, and any value of an event is
- * survived. */
+/* Random events: none is lost without being counted, the limits hold, and no value of an
+ * event causes a crash. */
 static void nothing_is_lost_uncounted(void **state)
 {
     struct vm_events *v = calloc(1, sizeof *v);

@@ -503,7 +503,7 @@ static void queue_by_use(void **state)
     scene_first(c, "queue",
                 "8 processes are 94 % busy with calls of acc, 1.00ms each: calls wait for one of "
                 "them");
-    scene_run_queue(c, 0, 48); /* it may be busy with waiting for a scheduler */
+    scene_run_queue(c, 0, 48); /* its calls may wait for a scheduler */
     scene_none(c, "queue");
     scene_free(c);
 }
