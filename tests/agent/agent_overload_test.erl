@@ -395,7 +395,7 @@ cost_is_reckoned(_) ->
     ?equal(Spent(Step), {30000, 3500}),
     ?equal(Spent(Step#{returns => full}), {37500, 3500}),
     ?equal(Spent(Step#{args => true}), {45000, 3500}),
-    %% detailed requests: 30,000 calls are checked (1.5 ms), 10,000 entries are drawn (1 ms); their events and the helper (9.5
+    %% detailed requests: 30,000 calls are checked (1.5 ms), for 10,000 entries it is decided whether the request is followed in detail (1 ms); their events and the helper (9.5
     %% ms)
     ?equal(Spent(Step#{detail => 100}), {31250, 3500}),
     ?equal(Spent(Step#{detail => 100, details => 10000, helped_ns => 3500000}), {36000, 3500}),

@@ -63,8 +63,8 @@ def test_one_line_a_request():
 
 @kp.each(*OTPS)
 def test_processes_that_end_inside_of_a_call(otp):
-    """No event reports this. The duration is that until the newest event; of a call that lasts longer, until the process
-    was found dead, which is soon."""
+    """No event reports this. A short call ends at the newest event of its request. A longer call ends about when its
+    process is found dead, soon after its death."""
     with kp.Node(otp) as n:
         n.eval("dying:start()")
         k = attach(n, "-t", "request=dying:request/1", "-t", "step=dying:step/1", "-e", "request", "-i", "dying:request/1 arg(1)")

@@ -380,7 +380,7 @@ static void do_call(struct tproc *p)
     if (on_stack(p, fn) && !self_tail && (plain || vm.mode == RETURNS_LEAN))
         return;
     if (self_tail && vm.has_entry && (n == 0 || !same_request(p)))
-        return; /* a loop that continues with the next request: another test has this rule */
+        return; /* a loop that continues with the next request: another test covers this case */
     if (!plain && vm.has_entry && n != 0 && !p->token && !chance(10))
         return; /* no token, no message */
     if (!plain && vm.has_entry && n == 0 && has_just_ended(p))

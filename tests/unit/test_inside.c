@@ -202,7 +202,9 @@ static void check(const struct fix *f, const struct stack_view *v, size_t i)
     r->sampled = true;
     assert_int_equal(s->request, k->label);
     expect_text(p, s->tier, tier[k->tier]);
-    bool named = r->named_at && r->named_at <= r->end; /* a late call names nothing */
+    bool named = r->named_at &&
+                 r->named_at <=
+                     r->end; /* a call after the end of the request does not give it an identity */
     if (named && r->named_at > s->time_ns + SAMPLE_WAIT_NAME_NS - 50 * MS)
         return; /* the name may have come too late */
     if (!named && r->named_at && r->named_at < r->end + 10 * MS)

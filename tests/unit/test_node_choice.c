@@ -155,8 +155,9 @@ static void answer_of_epmd(void **state)
 
 /* --- command lines of VMs --- */
 
-#define LINE(s) s, sizeof s - 1 /* with a NUL behind the last word, too: written in the text */
-#define VM      "/usr/lib/erlang/erts-13/bin/beam.smp\0--\0-root\0/usr/lib/erlang\0--\0"
+#define LINE(s)                                                                                    \
+    s, sizeof s - 1 /* the text contains the NULs, also the one after the last argument */
+#define VM "/usr/lib/erlang/erts-13/bin/beam.smp\0--\0-root\0/usr/lib/erlang\0--\0"
 
 static void expect_vm(const char *s, size_t n, const char *full, unsigned port)
 {

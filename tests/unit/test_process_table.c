@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <kprof/base/text.h>
 #include <kprof/export/export_processes.h>
-#include <kprof/ui/canvas.h> /* ui_script, which is linked, needs the room ui */
+#include <kprof/ui/canvas.h> /* makes the test link the layer ui, for ui_script */
 #include <math.h>
 #include <rng.h>
 #include <stdio.h>

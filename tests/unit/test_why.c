@@ -206,7 +206,7 @@ static void queue(void **state)
     assert_true(scene_unknown(c, "queue"));
     scene_free(c);
 
-    c = scene_quiet(); /* they may as well wait for a scheduler */
+    c = scene_quiet(); /* the calls may be waiting for a scheduler instead */
     scene_queued(c, 30, 48, true);
     for (size_t i = 0; i < LOADS; i++)
         c->load[i].run_queue = 40;
