@@ -60,6 +60,7 @@ struct proc {
     uint64_t left_ns;  /* a call was left open then, because of `nested`; 0: none */
     uint64_t last_ns;  /* the newest start or end of a call */
     uint64_t alive_ns; /* the node reported that it was alive then; 0: it was not asked */
+    uint64_t dead_ns;  /* the node reported then that it was dead; 0: it did not */
 };
 
 struct calls {

@@ -32,7 +32,7 @@ size_t core_open_pids(const struct core *c, uint64_t age_ns, uint32_t *from, uin
     for (uint32_t i = 0; i < high && n < max; i++) {
         const struct proc *p = &c->calls.proc[at_proc];
         at_proc = at_proc + 1 < high ? at_proc + 1 : 0;
-        if (p->depth == 0)
+        if (p->depth == 0 || p->dead_ns)
             continue;
         for (uint32_t at = p->top; at != CALL_NIL; at = c->calls.call[at].below) {
             const struct call *f = &c->calls.call[at];
@@ -51,13 +51,23 @@ void core_alive(struct core *c, uint64_t pid, uint64_t ts_ns)
 {
     struct proc *p = calls_proc(&c->calls, pid);
 
-    if (p && ts_ns > p->alive_ns)
+    if (p && !p->dead_ns && ts_ns > p->alive_ns)
         p->alive_ns = ts_ns;
+}
+
+bool core_dead(struct core *c, uint64_t pid, uint64_t ts_ns)
+{
+    struct proc *p = calls_proc(&c->calls, pid);
+
+    if (!p || p->dead_ns)
+        return false;
+    p->dead_ns = ts_ns;
+    return true;
 }
 
 /* The newest sign of life of the process's request: it may have waited for calls in other
  * processes. */
-static uint64_t last_of_request(const struct core *c, const struct proc *p, uint64_t dead_ns)
+static uint64_t last_of_request(const struct core *c, const struct proc *p)
 {
     uint64_t last = p->last_ns;
     uint32_t req = p->top == CALL_NIL ? CALL_NIL : c->calls.call[p->top].req;
@@ -66,20 +76,20 @@ static uint64_t last_of_request(const struct core *c, const struct proc *p, uint
         return last;
     for (uint32_t at = c->requests.req[req].first; at != CALL_NIL; at = c->calls.call[at].next) {
         const struct call *f = &c->calls.call[at];
-        if (!(f->flags & CALL_ON_STACK) && f->end_ns > last && f->end_ns <= dead_ns)
+        if (!(f->flags & CALL_ON_STACK) && f->end_ns > last && f->end_ns <= p->dead_ns)
             last = f->end_ns;
     }
     return last;
 }
 
-uint64_t core_exit_ns(struct core *c, uint64_t pid, uint64_t dead_ns)
+uint64_t core_exit_ns(struct core *c, uint64_t pid)
 {
     const struct proc *p = calls_proc(&c->calls, pid);
 
     if (!p)
-        return dead_ns;
-    uint64_t last = last_of_request(c, p, dead_ns);
-    if (p->alive_ns > last && dead_ns > p->alive_ns)
-        return p->alive_ns + (dead_ns - p->alive_ns) / 2;
+        return c->now_ns;
+    uint64_t last = last_of_request(c, p);
+    if (p->alive_ns > last && p->dead_ns > p->alive_ns)
+        return p->alive_ns + (p->dead_ns - p->alive_ns) / 2;
     return last;
 }

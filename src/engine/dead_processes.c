@@ -9,39 +9,13 @@
 #define ASK_MOST      128 /* processes; each gets two signals */
 #define BURY_AFTER_NS 300000000u
 
-static bool is_known(const struct dead_processes *d, uint64_t pid)
-{
-    for (size_t i = 0; i < d->n; i++)
-        if (d->of[i].pid == pid)
-            return true;
-    return false;
-}
-
-static bool is_in(const struct result *r, uint64_t pid)
-{
-    for (size_t i = 0; i < r->n; i++)
-        if (r->pids[i] == pid)
-            return true;
-    return false;
-}
-
-/* The others of the request were alive when it was sent. */
-static void others_alive(struct engine *g, const struct result *r)
-{
-    const struct dead_processes *d = &g->dead;
-
-    for (size_t i = 0; d->asked_ns && i < d->n_asked; i++)
-        if (!is_in(r, d->asked_pid[i]))
-            core_alive(g->core, d->asked_pid[i], d->asked_ns);
-}
-
 /* The calls are ended later: while events are late, the return of a call may still be in transit.
  */
 void dead_processes_take(struct engine *g, struct result *r)
 {
     struct dead_processes *d = &g->dead;
     struct stream_figures f;
-    uint64_t now = clock_mono_ns(), dead_ns;
+    uint64_t now = clock_mono_ns(), node_ns;
 
     if (r->question_id != d->asked_id) /* of an earlier connection */
         return;
@@ -51,15 +25,16 @@ void dead_processes_take(struct engine *g, struct result *r)
         return;
     }
     stream_figures(g->stream, &f);
-    if (!stream_now(g->stream, now, &dead_ns))
-        dead_ns = core_now(g->core);
+    if (!stream_now(g->stream, now, &node_ns))
+        node_ns = core_now(g->core);
     for (size_t i = 0; i < r->n && d->n < AGENT_REQUEST_PIDS; i++)
-        if (!is_known(d, r->pids[i]))
+        if (core_dead(g->core, r->pids[i], node_ns))
             d->of[d->n++] = (struct dead_process){
                 .pid = r->pids[i],
-                .dead_ns = dead_ns,
                 .due_ns = now + BURY_AFTER_NS + (f.lag_ns > 0 ? (uint64_t)f.lag_ns : 0)};
-    others_alive(g, r);
+    /* the others were alive when the request was sent */
+    for (size_t i = 0; d->asked_ns && i < d->n_asked; i++)
+        core_alive(g->core, d->asked_pid[i], d->asked_ns);
 }
 
 static void ask(struct engine *g, uint64_t age_ns, size_t most)
@@ -122,9 +97,8 @@ void dead_processes_end_calls(struct engine *g)
         return;
     buf_init(&b, 0);
     for (; n < d->n && d->of[n].due_ns <= now; n++) {
-        struct event ev = {.ts_ns = core_exit_ns(g->core, d->of[n].pid, d->of[n].dead_ns),
-                           .pid = d->of[n].pid,
-                           .kind = EVENT_EXIT};
+        struct event ev = {
+            .ts_ns = core_exit_ns(g->core, d->of[n].pid), .pid = d->of[n].pid, .kind = EVENT_EXIT};
         core_feed(g->core, &ev, 1);
         buf_add(&b, &ev, sizeof ev);
     }

@@ -115,8 +115,8 @@ struct hanging {
 /* Dead processes that core does not know yet. */
 struct dead_processes {
     struct dead_process {
-        uint64_t pid, dead_ns; /* found dead then: node time */
-        uint64_t due_ns;       /* its last events have arrived by then */
+        uint64_t pid;
+        uint64_t due_ns; /* its last events have arrived by then */
     } of[AGENT_REQUEST_PIDS];
     size_t n;
     uint32_t from; /* where the next check begins */

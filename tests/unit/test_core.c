@@ -422,9 +422,9 @@ static void places_go_to_the_rule_in_force(void **state)
 
 /* ---- ends ---- */
 
-static uint64_t ended_ms(struct fix *f, uint64_t pid, uint64_t dead_ms)
+static uint64_t ended_ms(struct fix *f, uint64_t pid)
 {
-    return (core_exit_ns(f->c, pid, T0 + dead_ms * MS) - T0) / MS;
+    return (core_exit_ns(f->c, pid) - T0) / MS;
 }
 
 /* The node reports only that a process is dead. */
@@ -441,26 +441,45 @@ static void time_of_an_exit(void **state)
     call(&f, 2, P3, 8, E, M0);
     until(&f, 150);
     assert_int_equal(core_open_pids(f.c, 100 * MS, &from, pids, 4), 2);
-    /* P1 was not known to be alive: the newest event of its request */
-    assert_int_equal(ended_ms(&f, P1, 150), 30);
-    assert_int_equal(ended_ms(&f, P3, 150), 2);
     core_alive(f.c, P3, T0 + 150 * MS);
     assert_int_equal(core_open_pids(f.c, 100 * MS, &from, pids, 4), 1);
     assert_int_equal(pids[0], P1);
     assert_int_equal(core_open_pids(f.c, 0, &from, pids, 4), 2); /* the last question */
+    /* P1 was not known to be alive: the newest event of its request */
+    assert_true(core_dead(f.c, P1, T0 + 150 * MS));
+    assert_false(core_dead(f.c, P1, T0 + 160 * MS));
+    core_alive(f.c, P1, T0 + 160 * MS); /* it stays dead */
+    assert_int_equal(ended_ms(&f, P1), 30);
+    assert_int_equal(core_open_pids(f.c, 0, &from, pids, 4), 1); /* it is not asked for again */
+    mark(&f, 30, P1, EVENT_EXIT, 0);
+    /* later a process is asked for less often: an eighth of the age */
     until(&f, 260);
-    assert_int_equal(core_open_pids(f.c, 100 * MS, &from, pids, 4), 2);
-    assert_int_equal(ended_ms(&f, P3, 260), 205);
-    call(&f, 261, P3, 8, A, FN_E); /* an event after it was found alive */
-    assert_int_equal(ended_ms(&f, P3, 300), 261);
-    assert_int_equal(ended_ms(&f, 999, 300), 300); /* it has no calls */
-    /* later it is asked for less often: an eighth of the age */
+    assert_int_equal(core_open_pids(f.c, 100 * MS, &from, pids, 4), 1);
     until(&f, 4000);
     core_alive(f.c, P3, T0 + 4000 * MS);
     until(&f, 4400);
-    assert_int_equal(core_open_pids(f.c, 100 * MS, &from, pids, 4), 1);
+    assert_int_equal(core_open_pids(f.c, 100 * MS, &from, pids, 4), 0);
     until(&f, 4600);
-    assert_int_equal(core_open_pids(f.c, 100 * MS, &from, pids, 4), 2);
+    assert_int_equal(core_open_pids(f.c, 100 * MS, &from, pids, 4), 1);
+    assert_true(core_dead(f.c, P3, T0 + 4600 * MS));
+    assert_int_equal(ended_ms(&f, P3), 4300);
+    call(&f, 4301, P3, 8, A, FN_E); /* an event after it was found alive */
+    assert_int_equal(ended_ms(&f, P3), 4301);
+    assert_false(core_dead(f.c, 999, T0)); /* it has no calls */
+    assert_int_equal(ended_ms(&f, 999), 4600);
+    done(&f);
+}
+
+/* Never known to be alive, and without calls in other processes. */
+static void time_of_an_exit_at_once(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+
+    call(&f, 2, P3, 8, E, M0);
+    until(&f, 150);
+    assert_true(core_dead(f.c, P3, T0 + 150 * MS));
+    assert_int_equal(ended_ms(&f, P3), 2);
     done(&f);
 }
 
@@ -780,6 +799,7 @@ int main(void)
         cmocka_unit_test(names_of_a_former_rule_go),
         cmocka_unit_test(places_go_to_the_rule_in_force),
         cmocka_unit_test(time_of_an_exit),
+        cmocka_unit_test(time_of_an_exit_at_once),
         cmocka_unit_test(exit_of_a_process),
         cmocka_unit_test(flush_expires),
         cmocka_unit_test(requests_expire),

@@ -83,16 +83,18 @@ void core_run_end(struct core *c, uint64_t since_ns, uint64_t late_ns);
 void core_zero(struct core *c); /* removes rows, histories and totals; open requests stay */
 
 /* Lists the pids of processes with a call open for at least age_ns, to ask the node which of them
- * are dead; but not those that were alive shortly before (core_alive), unless age_ns is 0. If there
- * are more than max, the next call continues after the last one: *from is the position, 0 at first.
- */
+ * are dead; but not those that are known to be (core_dead), nor, unless age_ns is 0, those that
+ * were alive shortly before (core_alive). If there are more than max, the next call continues after
+ * the last one: *from is the position, 0 at first. */
 size_t core_open_pids(const struct core *c, uint64_t age_ns, uint32_t *from, uint64_t *pids,
                       size_t max);
-/* The node reported that the process was alive at ts_ns. */
+/* The node reported that the process was alive, or dead, at ts_ns. core_dead: false: it has no open
+ * calls, or is known to be dead; core_alive does not change that. */
 void core_alive(struct core *c, uint64_t pid, uint64_t ts_ns);
-/* When a process that was found dead at dead_ns has probably ended: in the middle of the time since
- * it was known to be alive; if it was not asked for before, at the newest event of its request. */
-uint64_t core_exit_ns(struct core *c, uint64_t pid, uint64_t dead_ns);
+bool core_dead(struct core *c, uint64_t pid, uint64_t ts_ns);
+/* When a dead process has probably ended: in the middle of the time since it was known to be alive;
+ * if it was not asked for before, at the newest event of its request. */
+uint64_t core_exit_ns(struct core *c, uint64_t pid);
 uint64_t core_now(const struct core *c); /* the latest node time that core has seen */
 
 /* Turns histograms in the rows of snapshots (snap_row.packed) on or off, for exports that write
