@@ -26,6 +26,7 @@ struct called {
     enum suggest_kind kind;
     const struct suggest_known *known;
     bool own, local;
+    bool itself; /* it calls itself, as the loop of a process does; not known of callbacks */
     double per_s;
 };
 
@@ -37,6 +38,21 @@ struct chooser {
     size_t chosen[SUGGEST_TIERS];
     size_t n_chosen;
 };
+
+static bool is_among(uint32_t id, const uint32_t *of, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (of[i] == id)
+            return true;
+    return false;
+}
+
+static bool calls_itself(const struct suggest_calls *calls, uint32_t id)
+{
+    uint32_t to[SUGGEST_REACHED];
+
+    return calls && is_among(id, to, suggest_calls_reach(calls, id, to));
+}
 
 static void take_called(struct chooser *s, const struct suggest_node *node, uint32_t id)
 {
@@ -53,8 +69,10 @@ static void take_called(struct chooser *s, const struct suggest_node *node, uint
                          .local = catalog_is_local(s->c, id),
                          .per_s = (double)rate};
     k->kind = suggest_kind_of(s->c, node, &m, id, &k->known);
-    if (rate > 0 && k->kind != SUGGEST_NOTHING)
-        s->n++;
+    if (rate <= 0 || k->kind == SUGGEST_NOTHING)
+        return;
+    k->itself = k->kind == SUGGEST_FUNCTION && calls_itself(s->calls, id);
+    s->n++;
 }
 
 /* ---- the entry ---- */
@@ -92,24 +110,13 @@ static double plug_bonus(const struct chooser *s, const struct called *k)
     return strstr(module, "Endpoint") ? 0.3 : strstr(module, "Router") ? 0.15 : 0;
 }
 
-static bool leads(const struct chooser *s, const struct called *from, const struct called *to)
-{
-    return suggest_calls_leads(s->calls, from->id, to->id);
-}
-
-/* The loop of a process, for example. */
-static bool calls_itself(const struct chooser *s, const struct called *k)
-{
-    return k->kind == SUGGEST_FUNCTION && leads(s, k, k);
-}
-
 /* A function of no known kind. One that is called rarely, as by a timer, is not an entry. */
 static double function_score(const struct chooser *s, const struct called *k)
 {
     const char *name = catalog_function_text(s->c, k->id);
     double busy = log10(k->per_s + 1) / 4;
 
-    if (!k->own || k->per_s < FUNCTION_LEAST_S || calls_itself(s, k))
+    if (!k->own || k->per_s < FUNCTION_LEAST_S || k->itself)
         return -1;
     return 2 * share_divided(s, k) + (suggest_sounds_like_entry(name) ? 0.6 : 0) +
            (k->local ? 0 : 0.3) + (busy < 0.5 ? busy : 0.5);
@@ -159,13 +166,16 @@ static double entry_score(const struct chooser *s, const struct called *k)
     }
 }
 
-/* How many of the node's own functions k leads to. */
-static size_t led_to(const struct chooser *s, const struct called *k)
+/* How many of the node's own called functions k leads to; 0 if the entry is not one of them. */
+static size_t led_to(const struct chooser *s, const struct called *k, const struct called *entry)
 {
-    size_t n = 0;
+    uint32_t to[SUGGEST_REACHED];
+    size_t reached = suggest_calls_reach(s->calls, k->id, to), n = 0;
 
+    if (!is_among(entry->id, to, reached))
+        return 0;
     for (size_t i = 0; i < s->n; i++)
-        n += s->of[i].own && &s->of[i] != k && leads(s, k, &s->of[i]);
+        n += s->of[i].own && is_among(s->of[i].id, to, reached);
     return n;
 }
 
@@ -176,11 +186,11 @@ static size_t outermost(const struct chooser *s, size_t entry)
 
     for (size_t i = 0; i < s->n && s->calls; i++) {
         const struct called *k = &s->of[i];
-        if (i == entry || k->kind != SUGGEST_FUNCTION || !k->own || calls_itself(s, k) ||
-            k->per_s * MOST_RATIO < s->of[entry].per_s || !leads(s, k, &s->of[entry]))
+        if (i == entry || k->kind != SUGGEST_FUNCTION || !k->own || k->itself ||
+            k->per_s * MOST_RATIO < s->of[entry].per_s)
             continue;
-        size_t n = led_to(s, k);
-        if (n > most || (n == most && k->per_s > s->of[best].per_s)) {
+        size_t n = led_to(s, k, &s->of[entry]);
+        if (n > most || (n > 0 && n == most && k->per_s > s->of[best].per_s)) {
             most = n;
             best = i;
         }
@@ -265,7 +275,7 @@ static double tier_score(const struct chooser *s, const struct called *k)
 {
     double ratio = k->per_s / s->of[s->chosen[0]].per_s;
 
-    if (ratio < LEAST_RATIO || ratio > MOST_RATIO || calls_itself(s, k))
+    if (ratio < LEAST_RATIO || ratio > MOST_RATIO || k->itself)
         return -100;
     double even = is_even(ratio) ? 0.3 : 0;
     double far = ratio > 1 ? 0.15 * log2(ratio) : 0.5 * (1 - ratio);

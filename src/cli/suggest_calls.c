@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { FIRST_ASKED = 32, REACHED = 256 };
+enum { FIRST_ASKED = 32 };
 
 static void ask(struct suggest_calls *k, uint32_t id)
 {
@@ -75,12 +75,28 @@ static bool is_server_call(const char *function)
     return false;
 }
 
-static bool is_callback(const struct catalog *c, uint32_t id)
+/* The first function of the own module that the text begins with; UINT32_MAX: there is none. */
+static uint32_t own_module(const struct catalog *c, const char *function)
 {
-    const char *name = catalog_function_text(c, id);
+    for (uint32_t id = 0; id < catalog_count(c); id++) {
+        if (id && catalog_module_of(c, id) == catalog_module_of(c, id - 1))
+            continue;
+        const char *module = catalog_module_text(c, id);
+        if (strncmp(function, module, strlen(module)) == 0 && suggest_module_at(c, id).own)
+            return id;
+    }
+    return UINT32_MAX;
+}
 
-    return strcmp(name, "handle_call") == 0 || strcmp(name, "handle_cast") == 0 ||
-           strcmp(name, "handle_event") == 0;
+static void add_callbacks(struct suggest_calls *k, const struct catalog *c, uint32_t from)
+{
+    struct suggest_module own = suggest_module_of(c, from);
+
+    if (suggest_callback_of(c, &own, from) != SUGGEST_NOTHING)
+        return; /* it calls another server */
+    for (uint32_t id = own.first; id < own.end; id++)
+        if (suggest_callback_of(c, &own, id) != SUGGEST_NOTHING)
+            add(k, from, id);
 }
 
 void suggest_calls_add(struct suggest_calls *k, const struct catalog *c, uint32_t from,
@@ -89,48 +105,37 @@ void suggest_calls_add(struct suggest_calls *k, const struct catalog *c, uint32_
     char text[CATALOG_TEXT_BYTES];
 
     if (is_server_call(function)) {
-        struct suggest_module own = suggest_module_of(c, from);
-        for (uint32_t id = own.first; id < own.end && !is_callback(c, from); id++)
-            if (is_callback(c, id))
-                add(k, from, id);
+        add_callbacks(k, c, from);
         return;
     }
-    for (uint32_t id = 0; id < catalog_count(c);) {
-        struct suggest_module m = suggest_module_of(c, id);
-        const char *module = catalog_module_text(c, id);
-        bool fits = m.own && strncmp(function, module, strlen(module)) == 0;
-        for (id = m.first; fits && id < m.end; id++) {
-            catalog_text(c, id, text);
-            if (strcmp(text, function) != 0)
-                continue;
+    uint32_t first = own_module(c, function);
+    uint32_t end = first == UINT32_MAX ? first : suggest_module_at(c, first).end;
+    for (uint32_t id = first; id < end; id++) {
+        catalog_text(c, id, text);
+        if (strcmp(text, function) == 0) {
             add(k, from, id);
             ask(k, id);
             return;
         }
-        id = m.end;
     }
 }
 
-bool suggest_calls_leads(const struct suggest_calls *k, uint32_t from, uint32_t to)
+size_t suggest_calls_reach(const struct suggest_calls *k, uint32_t from,
+                           uint32_t to[SUGGEST_REACHED])
 {
-    uint32_t reached[REACHED];
     size_t n = 0;
 
-    if (!k)
-        return false;
     for (size_t at = 0; at <= n; at++) {
-        uint32_t id = at ? reached[at - 1] : from;
+        uint32_t id = at ? to[at - 1] : from;
         for (size_t i = 0; i < k->n; i++) {
             size_t had = 0;
             if (k->of[i].from != id)
                 continue;
-            if (k->of[i].to == to)
-                return true;
-            while (had < n && reached[had] != k->of[i].to)
+            while (had < n && to[had] != k->of[i].to)
                 had++;
-            if (had == n && n < REACHED)
-                reached[n++] = k->of[i].to;
+            if (had == n && n < SUGGEST_REACHED)
+                to[n++] = k->of[i].to;
         }
     }
-    return false;
+    return n;
 }

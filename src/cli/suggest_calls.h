@@ -4,7 +4,11 @@
 
 #include <kprof/cli/suggest.h>
 
-/* Whether `from` calls `to`, directly or through other functions; also for from == to. */
-bool suggest_calls_leads(const struct suggest_calls *k, uint32_t from, uint32_t to);
+enum { SUGGEST_REACHED = 256 };
+
+/* Stores the functions that `from` calls, directly or through other functions, each once; `from` is
+ * one of them if it calls itself. Returns how many; beyond SUGGEST_REACHED they are left out. */
+size_t suggest_calls_reach(const struct suggest_calls *k, uint32_t from,
+                           uint32_t to[SUGGEST_REACHED]);
 
 #endif

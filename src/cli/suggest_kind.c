@@ -275,8 +275,8 @@ static enum suggest_kind handler_of(const struct catalog *c, const struct sugges
     return SUGGEST_NOTHING;
 }
 
-static enum suggest_kind callback_of(const struct catalog *c, const struct suggest_module *m,
-                                     uint32_t id)
+enum suggest_kind suggest_callback_of(const struct catalog *c, const struct suggest_module *m,
+                                      uint32_t id)
 {
     if (is(c, id, "handle_call", 3) && is_server(c, m))
         return SUGGEST_CALL;
@@ -300,7 +300,7 @@ enum suggest_kind suggest_kind_of(const struct catalog *c, const struct suggest_
     enum suggest_kind kind = m->platform ? SUGGEST_NOTHING : handler_of(c, node, m, id);
     if (kind != SUGGEST_NOTHING || !m->own)
         return kind;
-    kind = callback_of(c, m, id);
+    kind = suggest_callback_of(c, m, id);
     if (kind != SUGGEST_NOTHING || catalog_arity(c, id) == 0 ||
         is_one_of(function, boilerplate, sizeof boilerplate / sizeof *boilerplate))
         return kind;

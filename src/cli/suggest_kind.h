@@ -50,6 +50,9 @@ struct suggest_module suggest_module_of(const struct catalog *c, uint32_t id);
 enum suggest_kind suggest_kind_of(const struct catalog *c, const struct suggest_node *node,
                                   const struct suggest_module *m, uint32_t id,
                                   const struct suggest_known **known);
+/* SUGGEST_CALL, SUGGEST_CAST or SUGGEST_EVENT; SUGGEST_NOTHING: it is no callback of a server. */
+enum suggest_kind suggest_callback_of(const struct catalog *c, const struct suggest_module *m,
+                                      uint32_t id);
 /* Its name is typical of a layer: "query", "render", "fetch" ... */
 bool suggest_sounds_like_layer(const char *function);
 /* Its name is typical of the start of a request: "handle", "request", "process" ... */
