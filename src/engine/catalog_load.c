@@ -1,8 +1,6 @@
 /* The catalog of the live node, page by page, and the call rates of the functions in sight. */
 #include "catalog_load.h"
 
-#include "static_calls.h"
-
 #include <kprof/base/clock.h>
 #include <stdio.h>
 #include <string.h>
@@ -126,9 +124,15 @@ static void add_function(void *arg, const char *shown, unsigned arity, bool expo
     catalog_function(arg, shown, arity, exported);
 }
 
+bool catalog_load_read(struct catalog *c, const struct result *r, struct code_query_page *page)
+{
+    struct code_query_sink sink = {c, add_module, add_function};
+
+    return code_query_read(r->text, r->n, &sink, page);
+}
+
 static void take_page(struct engine *g, const struct result *r)
 {
-    struct code_query_sink sink = {g->catalog_load.catalog, add_module, add_function};
     struct catalog_status st;
     struct code_query_page page;
 
@@ -138,7 +142,7 @@ static void take_page(struct engine *g, const struct result *r)
         set_status(g, CATALOG_PART, r->text);
         return;
     }
-    if (!code_query_read(r->text, r->n, &sink, &page)) {
+    if (!catalog_load_read(g->catalog_load.catalog, r, &page)) {
         set_status(g, CATALOG_PART, "cannot read the node's list of functions");
         return;
     }
@@ -182,9 +186,6 @@ void catalog_load_take(struct engine *g, struct result *r)
     case CONTROL_PAGE:
     case CONTROL_CALLEES:
         take_page(g, r);
-        break;
-    case CONTROL_CALLS:
-        static_calls_take(g, r);
         break;
     case CONTROL_RATES:
         if (r->ix != l->gen || !l->counted_n)

@@ -7,5 +7,7 @@
 
 void catalog_load_poll(struct engine *g);
 void catalog_load_take(struct engine *g, struct result *r);
+/* Adds the page of an answer to c. False: it is unreadable; a part may have been added. */
+bool catalog_load_read(struct catalog *c, const struct result *r, struct code_query_page *page);
 
 #endif

@@ -61,6 +61,7 @@ enum result_kind {
     RESULT_QUEUE,       /* ix, length: of the message queue; -1: not known */
     RESULT_HANG,        /* text: the lines of agent_request_hang */
     RESULT_CODE,        /* ix: the tag; code */
+    RESULT_CALLS,       /* the same: the answer to CONTROL_CALLS */
     RESULT_CAPTURE,     /* capture; answers CONTROL_CAPTURE and CONTROL_CAPTURED */
     RESULT_STACKS,      /* on: answers CONTROL_STACKS; else CONTROL_NO_STACKS */
     RESULT_PROCESSES,   /* processes */
@@ -71,7 +72,7 @@ struct code_query_result {
     enum control_ask what;
     bool there[CODE_QUERY_EXIST];
     struct code_query_rates rates; /* CONTROL_RATES: only `wait` */
-    /* CONTROL_PAGE, CONTROL_CALLEES: text[0..n) for code_query_read */
+    /* CONTROL_PAGE, CONTROL_CALLEES, CONTROL_CALLS: text[0..n) for code_query_read */
     char note[CODE_QUERY_NOTE_BYTES]; /* CONTROL_CALLEES: what the functions are */
 };
 

@@ -182,7 +182,7 @@ static const struct {
             [CONTROL_TRIP] = {trip, RESULT_NONE},
             [CONTROL_PAGE] = {code, RESULT_CODE},
             [CONTROL_CALLEES] = {code, RESULT_CODE},
-            [CONTROL_CALLS] = {code, RESULT_CODE},
+            [CONTROL_CALLS] = {code, RESULT_CALLS},
             [CONTROL_EXIST] = {code, RESULT_CODE},
             [CONTROL_RATES] = {code, RESULT_CODE},
             [CONTROL_RATES_TAKE] = {code, RESULT_CODE},

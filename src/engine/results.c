@@ -14,6 +14,7 @@
 #include "rule_check.h"
 #include "session_log.h"
 #include "stack_sampling.h"
+#include "static_calls.h"
 #include <kprof/base/clock.h>
 #include <kprof/base/low_priority.h>
 #include <stdio.h>
@@ -208,6 +209,7 @@ static done *const DONE[] = {[RESULT_FAILED] = failed,
                              [RESULT_QUEUE] = queue_watch_take,
                              [RESULT_HANG] = hangs_take,
                              [RESULT_CODE] = catalog_load_take,
+                             [RESULT_CALLS] = static_calls_take,
                              [RESULT_CAPTURE] = captures_take,
                              [RESULT_PROCESSES] = process_watch_take,
                              [RESULT_STACKS] = stack_sampling_answered,

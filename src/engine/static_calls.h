@@ -4,7 +4,7 @@
 
 #include "state.h"
 
-void static_calls_take(struct engine *g, const struct result *r); /* answers of CONTROL_CALLS */
+void static_calls_take(struct engine *g, struct result *r); /* RESULT_CALLS */
 void static_calls_release(struct engine *g);
 
 #endif

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define FRAME_BYTES RECORD_FRAME_BYTES
-#define TRIP_BYTES  16 /* also of a connection */
+#define TWO_BYTES   16 /* of two words */
 
 static const uint8_t head[RECORD_HEAD_BYTES] = {'K', 'P', 'R', 'O', 'F', 'R', 'E', 'C', 1, 0, 0, 0};
 
@@ -277,31 +277,56 @@ int recorder_cut(struct recorder *r, struct err *e)
     return rc;
 }
 
+static void write_two(struct recorder *r, char kind, uint64_t stamp_ns, uint64_t a, uint64_t b)
+{
+    uint8_t two[TWO_BYTES];
+
+    put_be(two, a, 8);
+    put_be(two + 8, b, 8);
+    recorder_write(r, kind, stamp_ns, two, sizeof two);
+}
+
+static bool read_two(const uint8_t *bytes, size_t n, uint64_t *a, int64_t *b)
+{
+    if (n != TWO_BYTES)
+        return false;
+    *a = get_be(bytes, 8);
+    *b = (int64_t)get_be(bytes + 8, 8);
+    return true;
+}
+
 void recorder_round_trip(struct recorder *r, uint64_t sent_ns, int64_t native, uint64_t received_ns)
 {
-    uint8_t trip[TRIP_BYTES];
+    write_two(r, RECORD_CLOCK, received_ns, sent_ns, (uint64_t)native);
+}
 
-    put_be(trip, sent_ns, 8);
-    put_be(trip + 8, (uint64_t)native, 8);
-    recorder_write(r, RECORD_CLOCK, received_ns, trip, sizeof trip);
+bool replay_round_trip(const uint8_t *bytes, size_t n, uint64_t *sent_ns, int64_t *native)
+{
+    return read_two(bytes, n, sent_ns, native);
 }
 
 void recorder_connect(struct recorder *r, uint64_t stamp_ns, int64_t start_native,
                       int64_t units_per_s)
 {
-    uint8_t clock[TRIP_BYTES];
-
     if (!r)
         return;
-    put_be(clock, (uint64_t)start_native, 8);
-    put_be(clock + 8, (uint64_t)units_per_s, 8);
     pthread_mutex_lock(&r->lock);
     if (units_per_s && (!r->start_ns || r->start_native != start_native)) {
         r->start_native = start_native;
         r->start_ns = stamp_ns;
     }
     pthread_mutex_unlock(&r->lock);
-    recorder_write(r, RECORD_CONNECT, stamp_ns, clock, sizeof clock);
+    write_two(r, RECORD_CONNECT, stamp_ns, (uint64_t)start_native, (uint64_t)units_per_s);
+}
+
+bool replay_connection(const uint8_t *bytes, size_t n, int64_t *start_native, int64_t *units_per_s)
+{
+    uint64_t start;
+
+    if (!read_two(bytes, n, &start, units_per_s))
+        return false;
+    *start_native = (int64_t)start;
+    return true;
 }
 
 void recorder_slow(struct recorder *r, uint64_t stamp_ns, uint64_t threshold_ns)
@@ -317,24 +342,6 @@ bool replay_slow(const uint8_t *bytes, size_t n, uint64_t *threshold_ns)
     if (n != 8)
         return false;
     *threshold_ns = get_be(bytes, 8);
-    return true;
-}
-
-bool replay_connection(const uint8_t *bytes, size_t n, int64_t *start_native, int64_t *units_per_s)
-{
-    if (n != TRIP_BYTES)
-        return false;
-    *start_native = (int64_t)get_be(bytes, 8);
-    *units_per_s = (int64_t)get_be(bytes + 8, 8);
-    return true;
-}
-
-bool replay_round_trip(const uint8_t *bytes, size_t n, uint64_t *sent_ns, int64_t *native)
-{
-    if (n != TRIP_BYTES)
-        return false;
-    *sent_ns = get_be(bytes, 8);
-    *native = (int64_t)get_be(bytes + 8, 8);
     return true;
 }
 

@@ -10,12 +10,11 @@
  * agent with stack samples. Kind 'D': one with the scheduling of processes. Kind 'V': one with
  * events of the VM. Kind 'P': a poll of a process whose request was open for a long time
  * (engine/recording_poll). Kind 'N': a new connection: the node's clock, as its start in native
- * units (i64) and units per second (i64, 0: not known yet). Kind 'T': the slow-call threshold
- * (ns, u64; 0: none). A reader skips unknown kinds: a
- * kprof-top without stack samples replays the rest. Invariant: a reader survives any bytes: a
- * malformed or cut frame ends the replay with an error, and a length above RECORD_MAX_FRAME counts
- * as malformed. Files are created 0600 and never overwritten. Any thread may call recorder_write;
- * the replay functions are for one thread.
+ * units (i64) and units per second (i64, 0: not known yet). Kind 'T': the slow-call threshold (ns,
+ * u64; 0: none). A reader skips unknown kinds: a kprof-top without stack samples replays the rest.
+ * Invariant: a reader survives any bytes: a malformed or cut frame ends the replay with an error,
+ * and a length above RECORD_MAX_FRAME counts as malformed. Files are created 0600 and never
+ * overwritten. Any thread may call recorder_write; the replay functions are for one thread.
  */
 #ifndef KPROF_TRACE_RECORD_H
 #define KPROF_TRACE_RECORD_H
