@@ -575,7 +575,7 @@ watch(Messages, #s{watch = {Ix, Epoch}} = S) ->
     S#s{watched = S#s.watched + length(Calls)}.
 
 %% Not the label of a token that an earlier session left.
-is_of_session(Label, Epoch) when is_integer(Label), Label > 0 -> (Label bsr 32) band 16#ffff =:= Epoch;
+is_of_session(Label, Epoch) when is_integer(Label), Label > 0 -> kprof_spec:of_epoch(Label, Epoch);
 is_of_session(_, _) -> true.
 
 %% The controller was killed: cleans up and reports in its place.

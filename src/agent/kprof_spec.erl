@@ -3,7 +3,7 @@
 -module(kprof_spec).
 -export([
     compile/1, senders/1, capture/0, full_function/0, full_entry/4, full_tier/4, full_words/2, full_label/2, set_pattern/4, set_meta/4, pattern/2,
-    detail_label/0, send_pattern/2, send_left/2, system/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, set_word/1, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1
+    detail_label/0, of_epoch/2, send_pattern/2, send_left/2, system/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, set_word/1, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1
 ]).
 %% Dialyzer of OTP 25 does not accept a pattern of `send` there.
 -dialyzer({nowarn_function, send_pattern/2}).
@@ -198,6 +198,10 @@ detail_switch(_) ->
 
 -spec detail_label() -> pos_integer().
 detail_label() -> ?DETAIL.
+
+%% True if the label, a number, is that of a request of this session.
+-spec of_epoch(non_neg_integer(), pos_integer()) -> boolean().
+of_epoch(Label, Epoch) -> (Label band ?WITHOUT_DETAIL) bsr 32 =:= Epoch.
 
 %% First clause: unsampled calls. They dominate the cost on a busy node, so it has only one guard, makes no token, and clears an
 %% old token. The guard is evaluated once: another process may change the word at any time, and a call that is sampled for one

@@ -86,16 +86,18 @@ held(Epoch) ->
     held(processes(), Epoch, Pids, 32, kprof_flags:slice(), []).
 
 held([P | Ps], Epoch, Pids, Left, Slice, Acc) when Left > 0 ->
-    case process_info(P, sequential_trace_token) of
-        {_, {_, Label, _, _, _}} when is_integer(Label), (Label bsr 32) band 16#ffff =:= Epoch; is_pid(Label), Pids ->
-            held(Ps, Epoch, Pids, Left - 1, Slice, [{P, reductions(P)} | Acc]);
-        _ ->
-            held(Ps, Epoch, Pids, Left - 1, Slice, Acc)
+    case is_ours(process_info(P, sequential_trace_token), Epoch, Pids) of
+        true -> held(Ps, Epoch, Pids, Left - 1, Slice, [{P, reductions(P)} | Acc]);
+        false -> held(Ps, Epoch, Pids, Left - 1, Slice, Acc)
     end;
 held([], _, _, _, _, Acc) ->
     Acc;
 held(Ps, Epoch, Pids, _, Slice, Acc) ->
     held(Ps, Epoch, Pids, 32, kprof_flags:rest(Slice), Acc).
+
+is_ours({_, {_, Label, _, _, _}}, Epoch, _) when is_integer(Label) -> kprof_spec:of_epoch(Label, Epoch);
+is_ours({_, {_, Label, _, _, _}}, _, Pids) when is_pid(Label) -> Pids;
+is_ours(_, _, _) -> false.
 
 reductions(P) ->
     case process_info(P, reductions) of
