@@ -8,6 +8,8 @@
 
 #define ERRORS_LEAST 10   /* calls of a tier that failed, */
 #define ERRORS_SHARE 0.05 /* ... and their part of its calls */
+#define ONE_TIMES                                                                                  \
+    3.0 /* one identity is reported, not all, if its part is this many times as large */
 #define RISEN_LEAST  0.01 /* or at least this part of the latest calls, if it is */
 #define RISEN_TIMES  5.0  /* ... this many times the part of the calls before them */
 #define RISEN_SCORE  0.2
@@ -113,14 +115,17 @@ static void say_errors(const struct snap_row *r, struct snap_finding *out)
  * those of the innermost tier. */
 static const struct snap_row *innermost(const struct why_facts *f, const struct snap_row *most)
 {
-    const struct snap_row *kind = failing_kind(f, most), *in = kind ? kind : most;
+    const struct snap_row *kind = most->ident ? most : failing_kind(f, most);
+    const struct snap_row *in = kind ? kind : most;
 
     for (size_t i = 0; i < f->s->n_rows; i++) {
         const struct snap_row *r = &f->s->rows[i];
-        if (r->tier == TIER_TOTAL || r->ident || (double)r->errors > 1.1 * (double)most->errors)
+        if (r->tier == TIER_TOTAL || r->ident ||
+            (!most->ident && (double)r->errors > 1.1 * (double)most->errors))
             continue;
         r = kind ? why_facts_row(f, r->tier, kind) : r;
-        if (r && (double)r->errors >= 0.9 * (double)most->errors && r->mean_us < in->mean_us)
+        if (r && (double)r->errors <= 1.1 * (double)most->errors &&
+            (double)r->errors >= 0.9 * (double)most->errors && r->mean_us < in->mean_us)
             in = r;
     }
     if (!kind)
@@ -128,21 +133,43 @@ static const struct snap_row *innermost(const struct why_facts *f, const struct 
     return in->ident || !kind ? in : kind;
 }
 
-enum why_answer why_change_errors(const struct why_facts *f, struct snap_finding *out)
+static bool fails(const struct snap_row *r)
+{
+    return r->errors >= ERRORS_LEAST && (error_share(r) >= ERRORS_SHARE || risen(r).before_s);
+}
+
+/* The row with the largest share of errors among those of all identities of a tier, or among those
+ * of one. */
+static const struct snap_row *failing(const struct why_facts *f, bool of_one)
 {
     const struct snap_row *most = NULL;
-    bool known = false;
 
     for (size_t i = 0; i < f->s->n_rows; i++) {
         const struct snap_row *r = &f->s->rows[i];
-        if (r->tier == TIER_TOTAL || r->ident || r->count < WHY_CALLS)
-            continue;
-        known = true;
-        if (r->errors < ERRORS_LEAST || (error_share(r) < ERRORS_SHARE && !risen(r).before_s))
-            continue;
-        if (!most || error_share(r) > error_share(most))
+        if (r->tier != TIER_TOTAL && (r->ident != NULL) == of_one && !r->former &&
+            r->count >= WHY_CALLS && fails(r) && (!most || error_share(r) > error_share(most)))
             most = r;
     }
+    return most;
+}
+
+static bool has_calls(const struct why_facts *f)
+{
+    for (size_t i = 0; i < f->s->n_rows; i++) {
+        const struct snap_row *r = &f->s->rows[i];
+        if (r->tier != TIER_TOTAL && !r->ident && r->count >= WHY_CALLS)
+            return true;
+    }
+    return false;
+}
+
+enum why_answer why_change_errors(const struct why_facts *f, struct snap_finding *out)
+{
+    const struct snap_row *most = failing(f, false), *kind = failing(f, true);
+
+    if (kind && (!most || error_share(kind) > ONE_TIMES * error_share(most)))
+        most = kind;
+    bool known = has_calls(f);
     if (!most)
         return known ? WHY_NO : WHY_UNKNOWN;
     say_errors(innermost(f, most), out);

@@ -115,6 +115,26 @@ static void errors(void **state)
         "20 % of the calls of db for write end in an exception (195 of 1000); in 3 of them the "
         "process died");
     scene_row(c, WEB, KINDS)->errors = scene_row(c, DB, KINDS)->errors = 80;
+    scene_row(c, DB, READ)->errors = scene_row(c, DB, WRITE)->errors = 40;
+    scene_none(c, "errors");
+    scene_free(c);
+}
+
+/* Few calls of a tier fail, but many of those for one identity. */
+static void errors_of_one_identity(void **state)
+{
+    (void)state;
+    struct scene *c = scene_quiet();
+
+    for (int t = WEB; t <= DB; t += DB) {
+        scene_row(c, t, KINDS)->errors = 60;
+        scene_row(c, t, READ)->errors = 2;
+        scene_row(c, t, WRITE)->errors = 58;
+    }
+    const struct snap_finding *w = scene_first(
+        c, "errors", "5.8 % of the calls of db for write end in an exception (58 of 1000)");
+    assert_ptr_equal(w->row, scene_row(c, DB, WRITE));
+    scene_row(c, WEB, WRITE)->former = scene_row(c, DB, WRITE)->former = true;
     scene_none(c, "errors");
     scene_free(c);
 }
@@ -216,7 +236,7 @@ static void errors_have_risen(void **state)
         "%, in the 50 s before 0.2 %");
     assert_true(w->score > 0.7);
     for (size_t i = 0; i < 35; i++) /* what was before is not known */
-        c->rate[scene_row(c, DB, KINDS) - c->row][i] = NAN;
+        c->rate[scene_row(c, DB, KINDS) - c->row][i] = c->rate[r - c->row][i] = NAN;
     scene_none(c, "errors");
     scene_free(c);
 
@@ -266,6 +286,7 @@ int main(void)
         cmocka_unit_test(gap),
         cmocka_unit_test(lost),
         cmocka_unit_test(errors),
+        cmocka_unit_test(errors_of_one_identity),
         cmocka_unit_test(frequent),
         cmocka_unit_test(slower),
         cmocka_unit_test(slower_with_most_time),
