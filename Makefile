@@ -62,7 +62,8 @@ MAIN    := $(B)/obj/app/main.o
 # Terminals that work without terminfo files.
 TERMS   := xterm xterm-256color screen screen-256color tmux tmux-256color linux vt100 vt220 rxvt
 PARTS   := $(wildcard src/agent/kprof_*.erl)
-BEAMS   := $(A)/kprof_agent_00.beam $(A)/kprof_sample.beam
+MERGED  := $(A)/kprof_agent_00.beam $(A)/kprof_tools_00.beam
+BEAMS   := $(MERGED) $(A)/kprof_sample.beam
 # A library for each layer. They are linked from the top layer down, so that no layer can use one above it.
 reversed = $(if $(1),$(call reversed,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 libs_of  = $(patsubst %,$(B)/libkprof_%.a,$(1))
@@ -117,12 +118,12 @@ $(B)/obj/%.o: src/%.c $(B)/how | need-erl
 	@mkdir -p $(@D)
 	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -MMD -MP -c -o $@ $<
 
-# The agent: many Erlang sources are merged into one module, compiled, and embedded as bytes. Each source is also
+# The agent: many Erlang sources are merged into two modules, compiled, and embedded as bytes. Each source is also
 # compiled separately, for its warnings.
-$(A)/kprof_agent_00.beam: src/agent/merge.escript $(PARTS) $(wildcard src/agent/*.hrl) $(A)/list | need-erl
+$(MERGED) &: src/agent/merge.escript $(PARTS) $(wildcard src/agent/*.hrl) $(A)/list | need-erl
 	@rm -rf $(A)/parts; mkdir -p $(A)/parts
 	erlc -Werror +deterministic +no_debug_info -o $(A)/parts $(PARTS)
-	escript src/agent/merge.escript $@ $(PARTS)
+	escript src/agent/merge.escript $(A) $(PARTS)
 $(A)/kprof_sample.beam: src/app/kprof_sample.erl | need-erl
 	@mkdir -p $(@D)
 	erlc -Werror +deterministic +no_debug_info -o $(@D) $<

@@ -1,7 +1,8 @@
 %% The functions of the node that can be traced. No module is loaded for this. It runs in a separate low-priority process, so
 %% neither the node nor the controller waits.
 -module(kprof_catalog).
--export([answer/1, agent/1, application/3, applications/0, some/1]).
+-agent(tools).
+-export([answer/1, application/3, applications/0, some/1]).
 
 -define(PAGE_FUNCTIONS, 2000).
 -define(PAGE_MODULES, 200).
@@ -9,16 +10,15 @@
 -define(BEHAVIOURS, 8).
 -define(BEHAVIOUR_BYTES, 100).
 
--spec answer({catalog, binary()} | {exist, [mfa()]}) -> tuple().
-answer({catalog, After}) when is_binary(After) -> page(After);
-answer({exist, MFAs}) -> list_to_tuple([exists(MFA) || MFA <- lists:sublist(MFAs, 500)]).
+-spec answer({catalog, binary()}) -> tuple().
+answer({catalog, After}) when is_binary(After) -> page(After).
 
 %% ---- The catalog ----
 
 %% The modules whose names sort after After; <<>>: from the first. -> {catalog, At, Of, Next, Modules}: after this page, At of
 %% Of modules have been sent; Next is <<>> after the last page.
 page(After) ->
-    All = lists:sort([{atom_to_binary(M, utf8), M, File} || {M, File} <- code:all_loaded(), not agent(M)]),
+    All = lists:sort([{atom_to_binary(M, utf8), M, File} || {M, File} <- code:all_loaded(), not kprof_node:is_agent(M)]),
     {Before, Rest} = lists:splitwith(fun({Name, _, _}) -> Name =< After end, All),
     Apps = applications(),
     Origins = origins(),
@@ -74,17 +74,6 @@ shown(module_info, A) -> A > 1;
 shown('__info__', 1) -> false;
 shown(F, _) -> hd(atom_to_list(F) ++ " ") =/= $-.
 
-flag(true) -> 1;
-flag(false) -> 0.
-
-%% A module of an agent in any slot: kprof_WORD_NN.
--spec agent(atom()) -> boolean().
-agent(M) ->
-    case lists:reverse(atom_to_list(M)) of
-        [A, B, $_ | _] = Reversed when A >= $0, A =< $9, B >= $0, B =< $9 -> lists:prefix("kprof_", lists:reverse(Reversed));
-        _ -> false
-    end.
-
 -spec applications() -> #{module() => atom()}.
 applications() ->
     maps:from_list([{M, App} || {App, _, _} <- application:loaded_applications(), {ok, Ms} <- [application:get_key(App, modules)], M <- Ms]).
@@ -129,6 +118,3 @@ platform() ->
     [asn1, common_test, compiler, crypto, debugger, dialyzer, diameter, edoc, eldap, erl_docgen, erl_interface, erts, et, eunit, ftp, hipe, inets,
      jinterface, kernel, megaco, mnesia, observer, odbc, os_mon, parsetools, public_key, reltool, runtime_tools, sasl, snmp, ssh, ssl, stdlib,
      syntax_tools, tftp, tools, wx, xmerl, elixir, logger, eex, iex, mix, ex_unit].
-
-%% 1: the module is loaded and has this function.
-exists({M, F, A}) -> flag(erlang:module_loaded(M) andalso lists:member({F, A}, info(M, functions))).

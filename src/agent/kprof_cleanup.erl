@@ -13,7 +13,7 @@
 
 -type plan() :: #{
     session := kprof_spec:session(), relay := none | pid(), set := kprof_patterns:set(), new := boolean(), tcw := {integer(), integer()},
-    counting := [mfa()], capture := kprof_capture:capture(), sampler := none | pid(), table := none | pid(), full := kprof_full_tracer:full(), events := kprof_vm_events:running(),
+    counting := [mfa()], capture := kprof_capture:capture(), sampler := none | pid(), table := none | pid(), full := kprof_full:full(), events := kprof_vm_events:running(),
     isolated := boolean(), walker := none | pid(), epoch := pos_integer(),
     tokens := boolean(), beside := boolean()
 }.
@@ -66,9 +66,9 @@ flags_off(#{session := Session, walker := Walker}) ->
 
 uncount(#{session := Session, counting := Counting, capture := Capture, sampler := Sampler, table := Table, full := Full, events := Events}) ->
     kprof_vm_events:stop(Events),
-    kprof_full_tracer:kill(Full),
-    kprof_stack_sampler:stop(Sampler),
-    kprof_process_table:stop(Table),
+    kprof_full:kill(Full),
+    kprof_node:kill(Sampler),
+    kprof_node:kill(Table),
     kprof_capture:clear(Capture),
     kprof_call_count:clear(Session, Counting).
 
@@ -89,22 +89,24 @@ all_died(#{session := _, set := _} = Plan) ->
 all_died(_) ->
     ok.
 
-%% Unloads the module when all processes of the agent, and Pids, are dead. The process that does it runs no code of the agent,
+%% Unloads the modules when all processes of the agent, and Pids, are dead. The process that does it runs no code of the agent,
 %% only erl_eval. Meanwhile it holds the name of the slot (kprof_slot_NN), so it cannot unload a module that another kprof-top
-%% is loading. It purges once: on some VMs a purge can block forever, and the code server with it.
+%% is loading. The tools may have been requested from the code server when the agent ended: that was before this, so they are
+%% loaded first. The first purge has nothing to do unless a module was loaded twice. On some VMs a purge can block forever, and the
+%% code server with it.
 -spec reap([pid() | none]) -> pid().
 reap(Pids) ->
     Text =
         "lists:foreach(fun(P) -> R = erlang:monitor(process, P), receive {'DOWN', R, _, _, _} -> ok after 30000 -> ok end end, Pids),"
         "(fun Claim() -> try erlang:register(Slot, self()) catch error:badarg -> receive after 5 -> Claim() end end end)(),"
-        "erlang:whereis(Controller) =/= undefined orelse begin code:delete(Module), code:purge(Module) end.",
+        "erlang:whereis(Controller) =/= undefined orelse lists:foreach(fun(M) -> code:purge(M), code:delete(M), code:purge(M) end, Modules).",
     {ok, Tokens, _} = erl_scan:string(Text),
     {ok, Forms} = erl_parse:parse_exprs(Tokens),
     Bindings = [
         {'Pids', [P || P <- [self(), whereis(kprof_controller), whereis(kprof_relay), whereis(kprof_guardian) | Pids], is_pid(P)]},
         {'Slot', list_to_atom("kprof_slot_" ++ slot())},
         {'Controller', list_to_atom("kprof_controller_" ++ slot())},
-        {'Module', ?MODULE:module_info(module)}
+        {'Modules', [kprof_tools, ?MODULE:module_info(module)]}
     ],
     spawn(erl_eval, exprs, [Forms, Bindings]).
 

@@ -1,7 +1,9 @@
 %% The loaded code of the node: modules, functions, and names similar to a wrong one. The code server, which may hang, is not
 %% asked.
 -module(kprof_code).
--export([modules/1, functions/1, exists/3, version/1, note/4, to_atom/1]).
+-export([modules/1, functions/1, exists/3, exist/1, version/1, note/4, to_atom/1]).
+
+-define(EXIST, 500).
 
 %% Only loaded modules: others cannot be traced, and the agent loads none (kprof_hazard: load_on_demand).
 -spec modules(string()) -> [binary()].
@@ -31,6 +33,16 @@ exists(M, F, A) ->
     case erlang:module_loaded(M) of
         false -> no_module;
         true -> lists:member({F, A}, exports(M, functions)) orelse no_function
+    end.
+
+%% For each function 1 if it exists, 0 if not.
+-spec exist([mfa()]) -> tuple().
+exist(MFAs) -> list_to_tuple([flag(MFA) || MFA <- lists:sublist(MFAs, ?EXIST)]).
+
+flag({M, F, A}) ->
+    case exists(M, F, A) of
+        true -> 1;
+        _ -> 0
     end.
 
 %% none: the module is not loaded.

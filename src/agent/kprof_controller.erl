@@ -163,32 +163,50 @@ heard(S) ->
         {on_time, S1} -> S1
     end.
 
-request(Ref, {why, Ix}, S) ->
+%% kprof-top then sends {tools, Beam}, and this request again.
+request(Ref, Request, S) ->
+    case is_for_tools(Request) andalso not erlang:module_loaded(kprof_tools) of
+        true -> kprof_link:answer(Ref, tools, S);
+        false -> request_now(Ref, Request, S)
+    end.
+
+%% Sources with `-agent(tools)` do these.
+is_for_tools({What, Asked}) when What =:= full; What =:= stacks; What =:= processes -> is_map(Asked);
+is_for_tools({What, _}) -> What =:= catalog orelse What =:= callees orelse What =:= calls orelse What =:= rates;
+is_for_tools(What) -> What =:= rates.
+
+request_now(Ref, {tools, Beam}, S) when is_binary(Beam) ->
+    kprof_link:answer_apart(Ref, fun() -> kprof_node:load(kprof_tools, Beam) end, [], S),
+    S;
+request_now(Ref, {why, Ix}, S) ->
     kprof_requests:why(Ref, Ix, S);
-request(Ref, {processes, What}, S) when What =:= off; is_map(What) ->
+request_now(Ref, {processes, What}, S) when What =:= off; is_map(What) ->
     kprof_processes:request(Ref, What, S);
-request(Ref, {stacks, off}, S) ->
+request_now(Ref, {stacks, off}, S) ->
     kprof_stacks:off(Ref, S);
-request(Ref, {rates, MFAs}, S) when is_list(MFAs) ->
+request_now(Ref, {rates, MFAs}, S) when is_list(MFAs) ->
     kprof_survey:count(Ref, MFAs, S);
-request(Ref, {What, _} = Question, S) when What =:= catalog; What =:= exist ->
+request_now(Ref, {catalog, _} = Question, S) ->
     kprof_link:answer_apart(Ref, fun() -> kprof_catalog:answer(Question) end, [{priority, low}], S),
     S;
-request(Ref, {What, _} = Question, S) when What =:= callees; What =:= calls ->
+request_now(Ref, {exist, MFAs}, S) ->
+    kprof_link:answer_apart(Ref, fun() -> kprof_code:exist(MFAs) end, [{priority, low}], S),
+    S;
+request_now(Ref, {What, _} = Question, S) when What =:= callees; What =:= calls ->
     kprof_link:answer_apart(Ref, fun() -> kprof_callees:answer(Question) end, [{priority, low}], S),
     S;
-request(Ref, {hang, Pids}, #s{vm = Vm, counters = Counters, tracing = #tracing{on = true}} = S) ->
+request_now(Ref, {hang, Pids}, #s{vm = Vm, counters = Counters, tracing = #tracing{on = true}} = S) ->
     kprof_link:answer_apart(Ref, fun() -> kprof_hang:answer(Pids, Vm, Counters) end, [], S),
     S;
-request(Ref, {hang, _}, S) ->
+request_now(Ref, {hang, _}, S) ->
     kprof_link:answer(Ref, {0, []}, S);
-request(Ref, {queue, Name}, #s{vm = Vm} = S) when is_binary(Name) ->
+request_now(Ref, {queue, Name}, #s{vm = Vm} = S) when is_binary(Name) ->
     kprof_link:answer_apart(Ref, fun() -> kprof_proc:queue(Name, Vm) end, [], S),
     S;
-request(Ref, {What, _} = Question, S) when What =:= stack; What =:= who; What =:= alive ->
+request_now(Ref, {What, _} = Question, S) when What =:= stack; What =:= who; What =:= alive ->
     kprof_link:answer_apart(Ref, fun() -> kprof_proc:answer(Question) end, [], S),
     S;
-request(Ref, Request, S0) ->
+request_now(Ref, Request, S0) ->
     {Result, S} =
         try handle(Request, S0)
         catch _:Why -> {{error, crashed, kprof_text:format("~0tP", [Why, 20])}, S0}
@@ -210,8 +228,9 @@ handle({modules, Prefix}, S) -> {kprof_code:modules(unicode:characters_to_list(P
 handle({functions, M}, S) -> {kprof_code:functions(kprof_code:to_atom(M)), S};
 handle(rates, S) -> kprof_survey:take(S);
 handle({capture, Ix}, S) -> kprof_requests:capture(Ix, S);
-handle({full, What}, S) -> kprof_full:request(What, S);
-handle({stacks, What}, S) -> kprof_stacks:request(What, S);
+handle({full, off}, S) -> {ok, kprof_full:cancel(canceled, S)};
+handle({full, What}, S) when is_map(What) -> kprof_full_request:request(What, S);
+handle({stacks, What}, S) when is_map(What) -> kprof_stacks:request(What, S);
 handle(captured, S) -> {kprof_requests:captured(S), S};
 handle({ping, AgeMs}, S) when is_integer(AgeMs), AgeMs >= 0 -> {{pong, erlang:monotonic_time()}, kprof_link:heard_before(AgeMs, S)};
 handle(ping, S) -> {{pong, erlang:monotonic_time()}, S};
@@ -222,7 +241,10 @@ relay_died(S0) ->
     kprof_cleanup:relay_died(kprof_cleanup_plan:new(S)),
     kprof_link:send({kx, kprof_link:counter(?SEQ, S)}, S),
     kprof_link:event(relay_died, <<"the relay on the node was killed: tracing is off, nothing is left behind">>, S),
-    kprof_tracing:relay_died(kprof_tier_rates:relay_died((kprof_survey:forget(S))#s{counting = [], relay = none, pacer = none, relay_ref = none, session = none})).
+    kprof_tracing:relay_died(kprof_tier_rates:relay_died((survey_forgotten(S))#s{counting = [], relay = none, pacer = none, relay_ref = none, session = none})).
+
+survey_forgotten(#s{survey = #survey{phase = none}} = S) -> S;
+survey_forgotten(S) -> kprof_survey:forget(S).
 
 %% ---- Heartbeats ----
 

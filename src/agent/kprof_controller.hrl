@@ -110,7 +110,7 @@
     ref = none :: none | reference(), % its monitor
     request = false :: boolean(), % it is of a request, not of given processes
     paused = false :: boolean(), % the tiers pause for it
-    plan = none :: kprof_full_tracer:full(), % what must be removed if the tracer is killed
+    plan = none :: kprof_full:full(), % what must be removed if the tracer is killed
     busy = 0 :: non_neg_integer() % consecutive heartbeats with a long run queue
 }).
 

@@ -341,7 +341,7 @@ learned(Found, #h{modules = Modules, waiting = Waiting} = H) ->
 learn(Helper, M) ->
     erlang:send_after(?LEARN_MS, Helper, {late, self()}),
     Began = erlang:monotonic_time(nanosecond),
-    Found = kprof_callees:receivers(M),
+    Found = kprof_module_file:receivers(M),
     {_, Reductions} = process_info(self(), reductions),
     Helper ! {learned, self(), Found, min(Reductions * ?REDUCTION_NS, erlang:monotonic_time(nanosecond) - Began)}.
 

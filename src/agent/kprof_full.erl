@@ -1,132 +1,17 @@
-%% Full traces: checks a request for one, starts and stops its tracer (kprof_full_tracer), and pauses the tiers where both
-%% cannot be on. Functions of the controller's process.
+%% A full trace that is under way: its tracer (kprof_full_tracer), the tiers that pause for it, and the end of both. Functions of
+%% the controller's process; kprof_full_request starts the tracer.
 -module(kprof_full).
--export([aborted/1, beat/1, cancel/2, ended/2, off/2, planned/3, request/2]).
+-export([aborted/1, beat/1, cancel/2, clear/1, ended/2, kill/1, off/2, planned/3, unset_metas/2]).
+-export_type([full/0]).
 
 -include("kprof_controller.hrl").
 
+%% As in the cleanup plan: the tracer; in the common trace, what it sets there: modules, functions with a meta pattern (the
+%% first one of which begins requests).
+-type full() :: none | {pid(), [module()], [mfa()]}.
+
 -define(RUN_QUEUE, 100). % processes per scheduler; a longer run queue counts as long
 -define(BUSY_BEATS, 4).
--define(EVENTS, 100000).
--define(EVENTS_MOST, 500000).
--define(FUNCTIONS, 20000).
--define(MS_MOST, 3600000).
--define(FOLLOW, 64).
--define(PIDS, 16).
-
-%% off | #{who, modules, follow, rule, value, name, slow_ns, events, functions, wait_ms, run_ms}: all but who and modules have
-%% defaults.
--spec request(off | map(), state()) -> {ok | {error, full, binary()}, state()}.
-request(off, S) -> {ok, cancel(canceled, S)};
-request(#{who := _, modules := _} = Asked, S) ->
-    case refused(Asked, S) of
-        none -> ready(Asked, S);
-        Why -> {{error, full, Why}, S}
-    end;
-request(_, S) -> {{error, full, <<"no such request">>}, S}.
-
-refused(#{who := Who, modules := Modules}, #s{vm = Vm, tracing = #tracing{paused = Paused}} = S) ->
-    Request = is_tuple(Who) andalso element(1, Who) =:= call,
-    case kprof_full_modules:is_choice(Modules) andalso is_who(Who) of
-        false -> <<"invalid choice of processes or modules">>;
-        true when S#s.full#full.tracer =/= none -> <<"a full trace is under way on this node">>;
-        true when Paused =/= none -> <<"tracing is paused (breaker open, slow start, a capture, or connection blocked): try again when it is on">>;
-        true when not S#s.isolated, S#s.others =/= [] -> <<"another program is tracing on this node: before OTP 27 there is one trace for all">>;
-        true when Request, S#s.beside -> <<"another kprof-top is on this node, and both need the trace control word: trace a process instead">>;
-        true ->
-            case Request andalso not kprof_hazard:allowed(full_request, Vm) of
-                true -> kprof_hazard:reason(full_request, Vm);
-                false -> none
-            end
-    end.
-
-is_who({pids, L}) when is_list(L), L =/= [], length(L) =< ?PIDS -> [] =:= [X || X <- L, not is_id(X)];
-is_who({call, {M, F, A}}) -> is_binary(M) andalso is_binary(F) andalso is_integer(A);
-is_who(_) -> false.
-
-is_id({Id, Serial}) -> is_integer(Id) andalso is_integer(Serial);
-is_id(_) -> false.
-
-ready(#{who := {pids, Ids}} = Asked, S) ->
-    case [P || {Id, Serial} <- Ids, P <- [catch kprof_proc:pid(Id, Serial)], is_pid(P), is_process_alive(P), not is_ours(P, S)] of
-        [] -> {{error, full, <<"there is no such process">>}, S};
-        Pids -> {ok, started({pids, Pids}, [], false, Asked, S)}
-    end;
-ready(#{who := {call, Call}} = Asked, S) ->
-    MFA = {M, F, A} = function(Call),
-    Follow = [T || T <- lists:sublist([function(T) || T <- maps:get(follow, Asked, [])], ?FOLLOW), T =/= MFA],
-    case {kprof_code:exists(M, F, A), condition(Asked, [MFA | Follow])} of
-        {true, {ok, Values, Rules}} ->
-            {Clauses, Need} =
-                case Rules of
-                    #{0 := Own} -> {Own, false};
-                    _ -> {[{'_', [], true}], map_size(Rules) > 0}
-                end,
-            Wanted = case Rules of #{0 := _} -> Values; _ -> true end,
-            Others = [{T, maps:get(Ix, Rules, []), Values} || {Ix, T} <- lists:zip(lists:seq(1, length(Follow)), Follow)],
-            {ok, started({request, MFA, Clauses, Wanted}, Others, Need, Asked, S)};
-        {true, {error, Why}} ->
-            {{error, full, Why}, S};
-        {Why, _} ->
-            {{error, full, kprof_code:note(Why, M, F, A)}, S}
-    end.
-
-is_ours(P, S) -> lists:member(P, [self(), S#s.relay, S#s.pacer, S#s.guardian]).
-
-function({M, F, A}) -> {kprof_code:to_atom(M), kprof_code:to_atom(F), A}.
-
-%% An identity rule, and the value that it must give, or its name; without these: true. -> {ok, Values, Rules} | {error, Text}
-condition(Asked, MFAs) ->
-    Tiers = [{Ix, M, F, A} || {Ix, {M, F, A}} <- lists:zip(lists:seq(0, length(MFAs) - 1), MFAs)],
-    case kprof_identity_rule:rules(maps:get(rule, Asked, none), Tiers, 0) of
-        {ok, Rules, _} -> valued(values(Asked), Rules);
-        {error, Why} -> {error, Why}
-    end.
-
-valued(Values, Rules) ->
-    Late = [X || Clauses <- maps:values(Rules), {_, _, Name} <- Clauses, X <- ['kprof path', 'kprof shape', 'kprof name'], has(X, Name)],
-    case {Late, Values} of
-        {[_ | _], _} -> {error, <<"a match spec cannot compute path(...), shape(...) and name(...): use a rule without them">>};
-        {_, error} -> {error, <<"the value is not an Erlang term">>};
-        {_, {ok, These}} -> {ok, These, Rules}
-    end.
-
-values(#{name := Name}) when is_binary(Name) -> {ok, kprof_full_name:values(Name)};
-values(#{value := Text}) when Text =/= none ->
-    case kprof_full_name:parsed(Text) of
-        {ok, Value} -> {ok, [Value]};
-        error -> error
-    end;
-values(_) -> {ok, true}.
-
-has(X, X) -> true;
-has(X, T) when is_tuple(T) -> has(X, tuple_to_list(T));
-has(X, [H | T]) -> has(X, H) orelse has(X, T);
-has(_, _) -> false.
-
-%% Below OTP 27 a process has one tracer and a function one pattern: the tiers pause. A request needs the control word and the
-%% token, which the tiers use: they pause on every VM.
-started(Who, Follow, Need, Asked, #s{isolated = Isolated} = S0) ->
-    Pause = element(1, Who) =:= request orelse not Isolated,
-    S = if Pause -> kprof_tracing:pause_for_capture(S0); true -> S0 end,
-    {Tracer, Ref} = kprof_full_tracer:start(#{
-        controller => self(), to => S#s.link#link.pid, vm => S#s.vm, isolated => Isolated, epoch => S#s.epoch, who => Who, follow => Follow,
-        need => Need, modules => maps:get(modules, Asked), walker => S#s.tracing#tracing.walker,
-        events => number(events, ?EVENTS, 1, ?EVENTS_MOST, Asked), functions => number(functions, ?FUNCTIONS, 1, 10 * ?FUNCTIONS, Asked),
-        wait_ms => number(wait_ms, 30000, 1, ?MS_MOST, Asked), run_ms => number(run_ms, 10000, 1, ?MS_MOST, Asked),
-        slow_ns => number(slow_ns, 0, 0, 1000000 * ?MS_MOST, Asked)
-    }),
-    Tracing = #tracing{tokens = Tokens} = S#s.tracing,
-    kprof_cleanup_plan:share(S#s{
-        full = #full{tracer = Tracer, ref = Ref, request = element(1, Who) =:= request, paused = Pause, plan = {Tracer, [], []}},
-        tracing = Tracing#tracing{tokens = Tokens orelse element(1, Who) =:= request}
-    }).
-
-number(What, Default, Least, Most, Asked) ->
-    case maps:get(What, Asked, Default) of
-        N when is_integer(N) -> max(Least, min(Most, N));
-        _ -> Default
-    end.
 
 %% The tracer is about to set patterns on these. In a session they end with it.
 -spec planned([module()], [mfa()], state()) -> state().
@@ -143,7 +28,7 @@ off(_, S) -> S.
 %% The tracer has ended.
 -spec ended(term(), state()) -> state().
 ended(Why, #s{full = #full{plan = Plan}} = S0) ->
-    kprof_full_tracer:clear(Plan),
+    clear(Plan),
     S = resumed(S0#s{full = S0#s.full#full{plan = none, tracer = none}}),
     case Why of
         normal -> S#s{full = #full{}};
@@ -154,7 +39,7 @@ ended(Why, #s{full = #full{plan = Plan}} = S0) ->
 %% Tracing is switched on or off: a full trace for which the tiers pause ends at once, and its events are lost.
 -spec aborted(state()) -> state().
 aborted(#s{full = #full{paused = true, ref = Ref, plan = Plan}} = S) ->
-    kprof_full_tracer:kill(Plan),
+    kill(Plan),
     erlang:demonitor(Ref, [flush]),
     S1 = resumed(S#s{full = S#s.full#full{plan = none}}),
     kprof_link:event_kept(full, kprof_text:format("the full trace ended: tracing was switched on or off", []), S1#s{full = #full{}});
@@ -171,7 +56,7 @@ resumed(S) ->
 -spec cancel(kprof_full_tracer:why(), state()) -> state().
 cancel(_, #s{full = #full{tracer = none}} = S) -> S;
 cancel(Why, #s{full = #full{tracer = Tracer}} = S) ->
-    kprof_full_tracer:stop(Tracer, Why),
+    Tracer ! {stop, Why},
     S.
 
 %% With each heartbeat: a full trace ends if kprof-top is silent, or the run queue stays long.
@@ -185,3 +70,31 @@ beat(#s{full = #full{busy = Busy} = Full} = S) ->
         false when Long, Busy + 1 >= ?BUSY_BEATS -> cancel(run_queue, S);
         false -> S#s{full = Full#full{busy = if Long -> Busy + 1; true -> 0 end}}
     end.
+
+%% ---- What the tracer leaves ----
+
+%% When this returns, nothing that the tracer has set is left. Called if the tracer does not end by itself, or when the agent
+%% ends.
+-spec kill(full()) -> term().
+kill(none) ->
+    ok;
+kill({Tracer, _, _} = Full) ->
+    Ref = erlang:monitor(process, Tracer),
+    exit(Tracer, kill),
+    receive {'DOWN', Ref, _, _, _} -> ok end,
+    clear(Full).
+
+%% The tracer is dead. Its session and all flags ended with it; patterns of the common trace did not.
+-spec clear(full()) -> term().
+clear(none) -> ok;
+clear({_, Modules, Metas}) ->
+    unset_metas(none, Metas),
+    [kprof_spec:set_pattern(none, {M, '_', '_'}, false, [local]) || M <- Modules],
+    ok.
+
+%% The first one has a counter of calls, too.
+-spec unset_metas(kprof_spec:session(), [mfa()]) -> term().
+unset_metas(_, []) -> ok;
+unset_metas(Session, [First | _] = Metas) ->
+    [kprof_spec:set_meta(Session, MFA, false, self()) || MFA <- Metas],
+    kprof_spec:set_pattern(Session, First, false, [call_count]).

@@ -3,6 +3,7 @@
 %% Invariant: never of an agent, and never of a module that the VM preloads (erlang, init, prim_file ...), because the VM and
 %% the agent use these all the time.
 -module(kprof_full_modules).
+-agent(tools).
 -export([choose/1, is_choice/1]).
 -export_type([choice/0, sets/0]).
 
@@ -25,7 +26,7 @@ choose({with, Modules}) ->
     choose({some, Modules, [App || App <- lists:usort(Of), App =/= <<>>]});
 choose(Choice) ->
     Apps = case Choice of {some, _, [_ | _]} -> kprof_catalog:applications(); _ -> #{} end,
-    Found = [{M, functions(M)} || {M, File} <- code:all_loaded(), File =/= preloaded, not kprof_catalog:agent(M), is_chosen(Choice, M, File, Apps)],
+    Found = [{M, functions(M)} || {M, File} <- code:all_loaded(), File =/= preloaded, not kprof_node:is_agent(M), is_chosen(Choice, M, File, Apps)],
     Sets = [{M, Which} || {M, {Which, N}} <- Found, N > 0],
     {lists:sort(Sets), lists:sum([N || {_, {_, N}} <- Found])}.
 

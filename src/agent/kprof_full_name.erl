@@ -1,6 +1,7 @@
 %% All terms that kprof-top shows under a given name (term_identity): atoms, binaries and strings without quotes, the elements
 %% of a tuple with a blank between them. The rule of a full trace must give one of them.
 -module(kprof_full_name).
+-agent(tools).
 -export([parsed/1, values/1]).
 
 -define(ELEMENTS, 3). % of a tuple; each has up to five terms

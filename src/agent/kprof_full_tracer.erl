@@ -10,8 +10,9 @@
 %% begins), then flags and meta patterns, then the patterns of the modules, one after the other. Everything is in the cleanup
 %% plan before it is set. When all of it is removed, the controller gets {full_off, Tracer}; then the events are sent.
 -module(kprof_full_tracer).
--export([start/1, init/1, stop/2, kill/1, clear/1]).
--export_type([full/0, options/0, who/0]).
+-agent(tools).
+-export([start/1, init/1]).
+-export_type([options/0, who/0, why/0]).
 
 -type who() :: {pids, [pid()]} | {request, mfa(), kprof_identity_rule:clauses(), true | [term()]}.
 -type options() :: #{
@@ -20,9 +21,6 @@
     events := pos_integer(), functions := pos_integer(), wait_ms := pos_integer(), run_ms := pos_integer(), slow_ns := non_neg_integer(),
     walker := none | pid()
 }.
-%% As in the cleanup plan: the tracer; in the common trace, what it sets there: modules, functions with a meta pattern (the
-%% first one of which begins requests).
--type full() :: none | {pid(), [module()], [mfa()]}.
 -type why() :: done | no_call | none_matched | budget | time | no_function | too_many | breaker | lease | run_queue | behind | canceled | died | refused.
 
 -define(LOOK, 64). % messages between two readings of the clock and the queue
@@ -91,35 +89,6 @@ start(O) ->
     spawn_opt(?MODULE, init, [O], [
         monitor, {priority, high}, {message_queue_data, off_heap}, kprof_flags:heap_limit(?HEAP_WORDS)
     ]).
-
-%% Ends the trace; its events are sent.
--spec stop(pid(), why()) -> term().
-stop(Tracer, Why) -> Tracer ! {stop, Why}.
-
-%% When this returns, nothing that the tracer has set is left. Called if the tracer does not end by itself, or when the agent
-%% ends.
--spec kill(full()) -> term().
-kill(none) ->
-    ok;
-kill({Tracer, _, _} = Full) ->
-    Ref = erlang:monitor(process, Tracer),
-    exit(Tracer, kill),
-    receive {'DOWN', Ref, _, _, _} -> ok end,
-    clear(Full).
-
-%% The tracer is dead. Its session and all flags ended with it; patterns of the common trace did not.
--spec clear(full()) -> term().
-clear(none) -> ok;
-clear({_, Modules, Metas}) ->
-    unset_metas(none, Metas),
-    [kprof_spec:set_pattern(none, {M, '_', '_'}, false, [local]) || M <- Modules],
-    ok.
-
-%% The first one has a counter of calls, too.
-unset_metas(_, []) -> ok;
-unset_metas(Session, [First | _] = Metas) ->
-    [kprof_spec:set_meta(Session, MFA, false, self()) || MFA <- Metas],
-    kprof_spec:set_pattern(Session, First, false, [call_count]).
 
 -spec init(options()) -> term().
 init(#{controller := Controller, walker := Walker, isolated := Isolated, vm := Vm} = O) ->
@@ -229,7 +198,7 @@ off(H0, #f{o = #{who := Who}, session = Session} = F0) ->
     [kprof_spec:flags({Session, self()}, P, false, [all]) || P <- maps:keys(H0#h.procs) ++ maps:keys(F1#f.others)],
     F2 = F1#f{off_us = erlang:convert_time_unit(erlang:monotonic_time() - Began, native, microsecond)},
     Calls = case Who of {request, MFA, _, _} -> kprof_spec:pattern({Session, call_count}, MFA); _ -> -1 end,
-    unset_metas(Session, F2#f.metas),
+    kprof_full:unset_metas(Session, F2#f.metas),
     {waited_for(H0, F2), F2#f{phase = sending, calls = if is_integer(Calls) -> Calls; true -> -1 end}}.
 
 quiet(#f{words = none} = F) -> F;

@@ -72,7 +72,7 @@ poll({I, P}, Began) ->
     case process_info(P, [status, current_stacktrace]) of
         [{_, Status}, {_, Trace}] ->
             Place = [{M, F, if is_list(A) -> length(A); true -> A end} || {M, F, A, _} <- lists:sublist(Trace, ?FRAMES)],
-            [{I, erlang:monotonic_time(microsecond) - Began, kprof_stack_worker:status(Status), Place}];
+            [{I, erlang:monotonic_time(microsecond) - Began, kprof_proc:status(Status), Place}];
         undefined ->
             []
     end.

@@ -2,7 +2,7 @@
 -module(kprof_node).
 -export([
     isolated/0, busy/2, staying/0, others/1, beside/0, agents/0, tracer_of/1, control_word/0, ticket/0, restore/1, info/3, cpu/0,
-    permille/2, local_leader/0, now_ms/0
+    permille/2, local_leader/0, now_ms/0, kill/1, is_agent/1, load/2
 ]).
 -export_type([cpu/0]).
 
@@ -220,3 +220,29 @@ permille(_, _) -> -1.
 
 -spec now_ms() -> integer().
 now_ms() -> erlang:monotonic_time(millisecond).
+
+%% Ends a process of the agent. When this returns, it is dead.
+-spec kill(none | pid()) -> ok.
+kill(none) ->
+    ok;
+kill(Pid) ->
+    Ref = erlang:monitor(process, Pid),
+    exit(Pid, kill),
+    receive {'DOWN', Ref, _, _, _} -> ok end.
+
+%% A module of an agent in any slot: kprof_WORD_NN.
+-spec is_agent(module()) -> boolean().
+is_agent(M) ->
+    case lists:reverse(atom_to_list(M)) of
+        [A, B, $_ | _] = Reversed when A >= $0, A =< $9, B >= $0, B =< $9 -> lists:prefix("kprof_", lists:reverse(Reversed));
+        _ -> false
+    end.
+
+%% Loads a module of the agent through the code server, which may hang: only a process that nobody waits for may do it.
+-spec load(module(), binary()) -> ok | {error, load, binary()}.
+load(M, Beam) ->
+    case erlang:module_loaded(M) orelse code:load_binary(M, [], Beam) of
+        true -> ok;
+        {module, M} -> ok;
+        {error, Why} -> {error, load, kprof_text:format("cannot load ~ts: ~0tP", [M, Why, 8])}
+    end.

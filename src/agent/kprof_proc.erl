@@ -3,7 +3,7 @@
 %% A process answers such questions when it is scheduled. A process in a long native function answers after it. Therefore a
 %% separate process asks, and waits at most a second.
 -module(kprof_proc).
--export([answer/1, ask_later/1, got/3, pid/2, queue/2]).
+-export([answer/1, ask_later/1, got/3, pid/2, queue/2, status/1]).
 
 -type id() :: {non_neg_integer(), non_neg_integer()}.
 -type question() :: {alive | who, [id()]} | {stack, id()}.
@@ -98,3 +98,13 @@ first_call(P, Else) ->
         _ ->
             Else
     end.
+
+%% PROTOCOL.md, "Stacks"
+-spec status(atom()) -> 0..6.
+status(running) -> 1;
+status(runnable) -> 2;
+status(waiting) -> 3;
+status(garbage_collecting) -> 4;
+status(suspended) -> 5;
+status(exiting) -> 6;
+status(_) -> 0.

@@ -12,6 +12,7 @@
 %% most ?KNOWN processes are compared with the round before, at most ?CALLS initial calls and ?APPS applications are told
 %% apart.
 -module(kprof_process_round).
+-agent(tools).
 -export([start/1, init/2, known/0, forget/1, is_column/1]).
 -export_type([order/0, wanted/0, told/0]).
 
@@ -152,12 +153,12 @@ facts(P, Row, Vm) ->
 
 read(P, true) ->
     case process_info(P, [status, reductions, message_queue_len]) of
-        [{_, Status}, {_, Reductions}, {_, Queue}] -> {kprof_stack_worker:status(Status), Reductions, Queue};
+        [{_, Status}, {_, Reductions}, {_, Queue}] -> {kprof_proc:status(Status), Reductions, Queue};
         undefined -> dead
     end;
 read(P, false) ->
     case process_info(P, [status, reductions]) of
-        [{_, Status}, {_, Reductions}] -> {kprof_stack_worker:status(Status), Reductions, -1};
+        [{_, Status}, {_, Reductions}] -> {kprof_proc:status(Status), Reductions, -1};
         undefined -> dead
     end.
 

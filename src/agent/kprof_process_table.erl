@@ -4,7 +4,8 @@
 %% Invariant: one round at a time; none while the gate is closed. The time between two rounds is the requested one, or longer if
 %% the budget requires it. Each round is reported once.
 -module(kprof_process_table).
--export([start/3, stop/1, init/3]).
+-agent(tools).
+-export([start/3, init/3]).
 -export_type([options/0]).
 
 -type options() :: #{wanted := kprof_process_round:wanted(), period_us := pos_integer(), vm := kprof_hazard:vm(), to := pid()}.
@@ -33,9 +34,6 @@
 -spec start(options(), 0..3, non_neg_integer()) -> {pid(), reference()}.
 start(Options, Gate, Budget) ->
     spawn_opt(?MODULE, init, [self(), Options, {Gate, Budget}], [monitor, kprof_flags:heap_limit(?HEAP_WORDS)]).
-
--spec stop(none | pid()) -> ok.
-stop(Table) -> kprof_stack_sampler:stop(Table).
 
 -spec init(pid(), options(), {0..3, non_neg_integer()}) -> no_return().
 init(Controller, #{period_us := Us} = Options, {Gate, Budget}) ->

@@ -50,7 +50,7 @@ stopped(#s{processes = #processes{table = none}} = S) ->
     S;
 stopped(#s{processes = #processes{table = Table, ref = Ref}} = S) ->
     erlang:demonitor(Ref, [flush]),
-    kprof_process_table:stop(Table),
+    kprof_node:kill(Table),
     kprof_stacks:gate(kprof_cleanup_plan:share(S#s{processes = #processes{}})).
 
 %% It has ended by itself.

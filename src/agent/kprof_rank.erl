@@ -1,6 +1,7 @@
 %% The items with the largest values, of very many: a list of at most twice their number is kept, and cut when it is full. Most
 %% items are refused by one comparison. No list as long as the input is ever sorted. Pure.
 -module(kprof_rank).
+-agent(tools).
 -export([new/1, add/3, best/1]).
 -export_type([rank/0]).
 

@@ -3,6 +3,7 @@
 %% processes of the agent is the number of processes that were started in between. After that it gives the number that
 %% has been free for longest, and nothing is counted. Pure, except that it reads the process limit.
 -module(kprof_stack_births).
+-agent(tools).
 -export([new/1, own/1, look/3, born/1, ms/1]).
 -export_type([births/0]).
 

@@ -8,6 +8,7 @@
 %% Invariant: at most ?MOST processes are chosen; if more match, a different random part of them each time. Processes of
 %% agents are never chosen.
 -module(kprof_stack_choice).
+-agent(tools).
 -export([start/2, init/3, is_who/1, refused/1, described/3]).
 -export_type([who/0, chosen/0]).
 

@@ -5,6 +5,7 @@
 %% interval grows at once, so that the cost is about six tenths (by a factor of at most 8); when the cost is below a
 %% third, it shrinks, each time by at most half.
 -module(kprof_stack_rate).
+-agent(tools).
 -export([next/4, cost/4, each/2, period/4]).
 
 -define(MOST_US, 1000000).

@@ -5,7 +5,8 @@
 %% Invariant: asked = sampled + other + died + own + skipped, once no round is under way. Samples that the link does not
 %% accept are lost and counted; processes and stacks are sent with the next message.
 -module(kprof_stack_sampler).
--export([start/2, stop/1, last/1, init/3]).
+-agent(tools).
+-export([start/2, last/1, init/3]).
 -export_type([options/0]).
 
 %% period_ms: time between two choices of processes; statuses: a bit for each status that is reported; to: kprof-top's
@@ -80,15 +81,6 @@
 -spec start(options(), non_neg_integer()) -> {pid(), reference()}.
 start(Options, Budget) ->
     spawn_opt(?MODULE, init, [self(), Options, Budget], [monitor, kprof_flags:heap_limit(?HEAP_WORDS)]).
-
-%% Ends the sampler, whatever it is doing. When this returns, nothing of it is left but workers that are ending.
--spec stop(none | pid()) -> ok.
-stop(none) ->
-    ok;
-stop(Sampler) ->
-    Ref = erlang:monitor(process, Sampler),
-    exit(Sampler, kill),
-    receive {'DOWN', Ref, _, _, _} -> ok end.
 
 %% The caller gets {stacks_end, Ref} when all samples have been sent, at the latest after ?LAST_MS. -> Ref
 -spec last(pid()) -> reference().

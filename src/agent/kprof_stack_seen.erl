@@ -4,6 +4,7 @@
 %% Invariant: at most ?MOST processes are kept. If there are more, only one in `thin` is kept, by a hash of its pid: so
 %% processes that live long and those that live for milliseconds have the same chance, and each stands for `thin`.
 -module(kprof_stack_seen).
+-agent(tools).
 -export([new/1, seen/3, left/2, forget/2, thin/1, size/1]).
 -export_type([seen/0, event/0]).
 

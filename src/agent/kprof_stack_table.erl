@@ -4,6 +4,7 @@
 %% becomes `old`, and the stacks that are still in `old` are removed. forgotten/1 returns their numbers, so that
 %% kprof-top removes them, too. A number is never used again. Pure.
 -module(kprof_stack_table).
+-agent(tools).
 -export([new/0, number/2, forgotten/1]).
 -export_type([table/0, stack/0]).
 

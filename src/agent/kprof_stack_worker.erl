@@ -4,7 +4,8 @@
 %% Invariant: only values that kprof_stack_choice allows for a process are read. After the deadline of a round no
 %% process is queried; a later answer is used, and counted as late.
 -module(kprof_stack_worker).
--export([start/0, init/2, claimed/1, depth/0, probe/1, status/1, first_call/1]).
+-agent(tools).
+-export([start/0, init/2, claimed/1, depth/0, probe/1, first_call/1]).
 -export_type([asked/0, result/0, worker/0]).
 
 -type worker() :: {pid(), atomics:atomics_ref()}.
@@ -104,7 +105,7 @@ sample({N, P, Queue, Gc, First}, Before, Depth, W) ->
                 false ->
                     {Frames, W1} = frames(Trace, W),
                     Cut = if length(Trace) >= Depth -> 1; true -> 0 end,
-                    Sample = {N, At, erlang:monotonic_time() - Before, status(Status), {Cut, Frames}, values(Reductions, More)},
+                    Sample = {N, At, erlang:monotonic_time() - Before, kprof_proc:status(Status), {Cut, Frames}, values(Reductions, More)},
                     {[Sample | [{first_call, N, MFA} || First, MFA <- first_call(P)]], W1}
             end
     end.
@@ -132,15 +133,6 @@ value(K, L) ->
         {_, V} when is_integer(V) -> V;
         _ -> -1
     end.
-
--spec status(atom()) -> 0..6.
-status(running) -> 1;
-status(runnable) -> 2;
-status(waiting) -> 3;
-status(garbage_collecting) -> 4;
-status(suspended) -> 5;
-status(exiting) -> 6;
-status(_) -> 0.
 
 %% Whether this is a process of the agent that was not recognized when it was chosen.
 is_own([{M, _, _, _} | _], M) -> true;

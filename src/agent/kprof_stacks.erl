@@ -26,7 +26,7 @@ last_sent(_, S) -> S.
 
 stopped(#s{stacks = #stacks{sampler = Sampler, ref = Ref, enders = Enders}} = S0) ->
     erlang:demonitor(Ref, [flush]),
-    kprof_stack_sampler:stop(Sampler),
+    kprof_node:kill(Sampler),
     Rest = watch(kprof_cleanup_plan:share(S0#s{stacks = #stacks{}})),
     lists:foldl(fun(Ender, S) -> kprof_link:answer(Ender, ok, S) end, Rest, Enders).
 

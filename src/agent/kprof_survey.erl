@@ -8,6 +8,7 @@
 %% the schedulers: after ?FIRST_MS, counters of the most frequently called functions are removed until that holds, and
 %% their counts are extrapolated.
 -module(kprof_survey).
+-agent(tools).
 -export([count/3, forget/1, step/2, take/1]).
 -export_type([phase/0]).
 

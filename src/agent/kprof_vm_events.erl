@@ -75,7 +75,7 @@ running(#s{vm_events = {Pid, _, Session}}) -> {Pid, Session}.
 stop(none) ->
     ok;
 stop({Pid, Session}) ->
-    kprof_stack_sampler:stop(Pid),
+    kprof_node:kill(Pid),
     kprof_spec:end_session(Session).
 
 %% ---- In its process ----

@@ -109,7 +109,7 @@ is_large(Words) -> Words > ?LARGE.
 %% Whether it is an initial call, or a registered name, of an agent in any slot.
 -spec is_agents(term()) -> boolean().
 is_agents({M, _, _}) -> is_agents(M);
-is_agents(Name) when is_atom(Name) -> kprof_catalog:agent(Name);
+is_agents(Name) when is_atom(Name) -> kprof_node:is_agent(Name);
 is_agents(_) -> false.
 
 %% A process belongs to the application whose application master is its group leader.

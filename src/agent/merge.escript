@@ -1,31 +1,46 @@
 #!/usr/bin/env escript
-%% merge.escript OUT SOURCE...: makes one module of the agent's sources: OUT, kprof_agent_00.beam, for slot 00. A function f of
-%% kprof_x becomes x_f of kprof_agent_00. Where the name of a source is a value (the name of a process or of a session) it gets
-%% the digits of the slot: kprof_x_00.
-%% The module has no literals: a constant list, tuple, map or text is built when it is needed, because unloading a
+%% merge.escript DIR SOURCE...: makes two modules of the agent's sources, for slot 00: DIR/kprof_agent_00.beam, and
+%% DIR/kprof_tools_00.beam of the sources with `-agent(tools).`, which is loaded when it is first needed. A function f of kprof_x
+%% becomes x_f. Where the name of a source is a value (the name of a process or of a session) it gets the digits of the
+%% slot: kprof_x_00.
+%% The modules have no literals: a constant list, tuple, map or text is built when it is needed, because unloading a
 %% module with literals can crash some VMs. kprof_agent_00:id/1, called as a function of another
 %% module, hides a constant from the compiler. The build fails where a literal remains.
-%% It has no line numbers: without them the VM, which blocks a scheduler while it loads a module, loads it 10 % faster.
+%% They have no line numbers: without them the VM, which blocks a scheduler while it loads a module, loads it 10 % faster.
 -mode(compile).
 
 -define(AGENT, kprof_agent_00).
+-define(TOOLS, kprof_tools_00).
 -define(SLOT, "_00").
 
-main([Out | Files]) ->
+main([Dir | Files]) ->
     Parsed = [parse(F) || F <- Files],
-    Names = maps:from_list([{M, prefix(M)} || {M, _} <- Parsed]),
-    put(names, Names),
-    put(spawned, []),
-    Functions = slotted(lists:append([functions(M, Forms) || {M, Forms} <- Parsed])),
-    Exports = [{id, 1}, {controller_start, 1} | get(spawned)],
+    put(names, maps:from_list([{M, prefix(M)} || {M, _} <- Parsed])),
+    put(targets, maps:from_list([{M, target(Forms)} || {M, Forms} <- Parsed])),
+    put(exports, [{?AGENT, {id, 1}}, {?AGENT, {controller_start, 1}}]),
+    Functions = [{target(M), slotted(functions(M, Forms))} || {M, Forms} <- Parsed],
     Id = {function, 0, id, 1, [{clause, 0, [{var, 0, 'X'}], [], [{var, 0, 'X'}]}]},
-    Forms = [{attribute, 0, module, ?AGENT}, {attribute, 0, export, lists:usort(Exports)}, Id | Functions] ++ [{eof, 0}],
-    case compile:forms(Forms, [deterministic, no_debug_info, no_line_info, nowarn_unused_function, return_errors, {source, "kprof_agent"}]) of
-        {ok, ?AGENT, Beam} -> checked(Out, Beam);
-        Error -> fail("cannot compile: ~p", [Error])
-    end;
+    write(Dir, ?AGENT, [Id | lists:append([Fs || {?AGENT, Fs} <- Functions])]),
+    write(Dir, ?TOOLS, lists:append([Fs || {?TOOLS, Fs} <- Functions]));
 main(_) ->
-    fail("usage: merge.escript OUT SOURCE...", []).
+    fail("usage: merge.escript DIR SOURCE...", []).
+
+write(Dir, Module, Functions) ->
+    Exports = lists:usort([F || {M, F} <- get(exports), M =:= Module]),
+    Forms = [{attribute, 0, module, Module}, {attribute, 0, export, Exports} | Functions] ++ [{eof, 0}],
+    case compile:forms(Forms, [deterministic, no_debug_info, no_line_info, nowarn_unused_function, return_errors, {source, "kprof_agent"}]) of
+        {ok, Module, Beam} -> checked(filename:join(Dir, atom_to_list(Module) ++ ".beam"), Beam);
+        Error -> fail("cannot compile ~s: ~p", [Module, Error])
+    end.
+
+%% The module that gets the functions of a source.
+target(Forms) when is_list(Forms) ->
+    case [What || {attribute, _, agent, What} <- Forms] of
+        [] -> ?AGENT;
+        [tools] -> ?TOOLS
+    end;
+target(M) ->
+    map_get(M, get(targets)).
 
 fail(Format, Args) ->
     io:format(standard_error, "merge.escript: " ++ Format ++ "~n", Args),
@@ -64,7 +79,7 @@ ours(M) -> is_map_key(M, get(names)).
 
 %% The names that are left after calls were made local: values.
 slotted({atom, L, A} = Atom) ->
-    case ours(A) of
+    case ours(A) orelse A =:= kprof_tools of
         true -> {atom, L, list_to_atom(atom_to_list(A) ++ ?SLOT)};
         false -> Atom
     end;
@@ -78,13 +93,13 @@ clause({clause, L, Patterns, Guards, Body}) -> {clause, L, Patterns, Guards, [ex
 
 expr({call, L, {remote, _, {atom, _, M}, {atom, _, module_info}} = Remote, Args}) ->
     case ours(M) of
-        true -> {call, L, {remote, L, {atom, L, ?AGENT}, {atom, L, module_info}}, Args};
+        true -> {call, L, {remote, L, {atom, L, target(M)}, {atom, L, module_info}}, Args};
         false -> {call, L, Remote, exprs(Args)}
     end;
 expr({call, L, {remote, _, {atom, _, math}, _} = Remote, Args}) -> id(L, {call, L, Remote, exprs(Args)});
 expr({call, L, {remote, _, {atom, _, M}, {atom, _, F}} = Remote, Args}) ->
     case ours(M) of
-        true -> {call, L, {atom, L, named(M, F)}, exprs(Args)};
+        true -> {call, L, function(L, M, F, length(Args)), exprs(Args)};
         false -> {call, L, Remote, exprs(spawned(F, Args))}
     end;
 expr({call, L, {atom, _, F} = Name, Args}) ->
@@ -95,12 +110,12 @@ expr({call, L, {atom, _, F} = Name, Args}) ->
 expr({call, L, F, Args}) -> {call, L, expr(F), exprs(Args)};
 expr({'fun', L, {function, F, A}} = Fun) ->
     case is_map_key({F, A}, get(local)) of
-        true -> hidden_fun(L, named(get(module), F), A);
+        true -> hidden_fun(L, {atom, L, named(get(module), F)}, A);
         false -> Fun
     end;
 expr({'fun', L, {function, {atom, _, M}, {atom, _, F}, {integer, _, A}}} = Fun) ->
     case ours(M) of
-        true -> hidden_fun(L, named(M, F), A);
+        true -> hidden_fun(L, function(L, M, F, A), A);
         false -> Fun
     end;
 expr({'fun', L, {clauses, Clauses}}) -> {'fun', L, {clauses, [clause(C) || C <- Clauses]}};
@@ -163,12 +178,23 @@ qualifier({generate, L, P, E}) -> {generate, L, P, expr(E)};
 qualifier({b_generate, L, P, E}) -> {b_generate, L, P, expr(E)};
 qualifier(E) -> expr(E).
 
-%% spawn(kprof_x, f, [...]), and the like: functions of the one module.
+%% A function of the same module is called by its name, another one as an exported function.
+function(L, M, F, A) ->
+    Name = {atom, L, named(M, F)},
+    case target(M) =:= target(get(module)) of
+        true -> Name;
+        false -> {remote, L, {atom, L, exported(M, F, A)}, Name}
+    end.
+
+exported(M, F, A) ->
+    put(exports, [{target(M), {named(M, F), A}} | get(exports)]),
+    target(M).
+
+%% spawn(kprof_x, f, [...]), and the like.
 spawned(F, [{atom, L, M}, {atom, _, G}, Args | Rest] = All) when F =:= spawn; F =:= spawn_opt; F =:= spawn_link; F =:= spawn_monitor ->
     case ours(M) of
         true ->
-            put(spawned, [{named(M, G), list_length(Args)} | get(spawned)]),
-            [{atom, L, ?AGENT}, {atom, L, named(M, G)}, Args | Rest];
+            [{atom, L, exported(M, G, list_length(Args))}, {atom, L, named(M, G)}, Args | Rest];
         false ->
             All
     end;
@@ -195,7 +221,7 @@ hidden_fun(L, Name, Arity) ->
     N = erlang:unique_integer([positive]),
     Hidden = {var, L, list_to_atom("Hidden " ++ integer_to_list(N))},
     Used = {var, L, '_'},
-    Body = [{match, L, Used, Hidden}, {call, L, {atom, L, Name}, Vars}],
+    Body = [{match, L, Used, Hidden}, {call, L, Name, Vars}],
     {block, L, [{match, L, Hidden, id(L, {nil, L})}, {'fun', L, {clauses, [{clause, L, Vars, [], kept(L, Hidden, Body)}]}}]}.
 
 %% The variable must not be optimised away: its value is passed through.

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AGENT  "kprof_agent_00"
 #define PREFIX "kprof_"
 
 static const struct agent_blob *blob(const char *module)
@@ -62,15 +61,18 @@ static void rename_atoms(uint8_t *atoms, size_t n, const char digits[3])
     }
 }
 
-void agent_module_make(unsigned slot, struct agent_module *m)
+void agent_module_make(enum agent_part part, unsigned slot, struct agent_module *m)
 {
-    const struct agent_blob *b = blob(AGENT);
+    static const char *const module[] = {
+        [AGENT_MAIN] = "kprof_agent_00", [AGENT_TOOLS] = "kprof_tools_00"};
+    const struct agent_blob *b = blob(module[part]);
     size_t atoms_len = 0;
     uint8_t *atoms;
 
     assert(b && slot < AGENT_SLOTS);
     snprintf(m->digits, sizeof m->digits, "%02u", slot % AGENT_SLOTS);
-    snprintf(m->name, sizeof m->name, "%.*s%s", (int)(sizeof AGENT - 3), AGENT, m->digits);
+    snprintf(m->name, sizeof m->name, "%s", module[part]);
+    rename_atoms((uint8_t *)m->name, strlen(m->name), m->digits);
     m->len = b->len;
     m->bytes = malloc(b->len);
     if (!m->bytes)

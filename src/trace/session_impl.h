@@ -1,6 +1,6 @@
 /* The private state of a session: the link (session_link: connection, reader thread, requests),
- * loading the agent (session_load), opening and closing (session). Each of them uses the ones
- * before it. For src/trace only. */
+ * loading the agent (session_load), requests that first load the tools (session_tools), opening and
+ * closing (session). Each of them uses the ones before it. For src/trace only. */
 #ifndef KPROF_TRACE_SESSION_IMPL_H
 #define KPROF_TRACE_SESSION_IMPL_H
 
@@ -18,7 +18,8 @@ struct session {
     pthread_t reader;
     bool reading;
     struct agent_module agent; /* the module as it is loaded on the node, in its slot */
-    struct buf controller;     /* pid of the controller, encoded */
+    unsigned slot;
+    struct buf controller; /* pid of the controller, encoded */
     uint8_t key[16];     /* key of the requests: only the kprof-top that loaded the agent has it */
     atomic_bool beating; /* the controller has started and sends heartbeats */
 
@@ -41,6 +42,10 @@ struct session *session_new(const struct session_opts *o);
 int session_listen(struct session *s, struct err *e); /* starts the reader of s->conn */
 void session_free(struct session *s);
 
+/* As session_request, but returns the answer of an agent without tools, too. */
+int session_ask(struct session *s, const struct buf *request, struct buf *answer, int timeout_ms,
+                struct err *e);
+
 /* Calls a function through rex, with a gen_server call: {'$gen_call', {Self, Ref}, {call, M, F,
  * Args, user}} -> {Ref, Result}. To a plain message rex answers {rex, Result}, and a late answer
  * could not be distinguished from the next one. args: an encoded list. */
@@ -48,6 +53,8 @@ int session_rpc(struct session *s, const char *mod, const char *fun, const struc
                 struct buf *answer, int timeout_ms, struct err *e);
 
 /* ---- session_load ---- */
+/* Returns -1 with err if the node has almost no free atoms or processes. */
+int session_has_room(struct session *s, struct err *e);
 /* Loads the agent into a free slot and starts its controller, in one call on the node. If the
  * connection is lost, either nothing has been loaded, or a controller is running and cleans up.
  * Waits some seconds for an agent that is ending. */

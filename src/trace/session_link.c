@@ -210,8 +210,8 @@ static void begin_request(const struct session *s, uint64_t ref, const struct bu
     buf_add(m, request->data, request->len);
 }
 
-int session_request(struct session *s, const struct buf *request, struct buf *answer,
-                    int timeout_ms, struct err *e)
+int session_ask(struct session *s, const struct buf *request, struct buf *answer, int timeout_ms,
+                struct err *e)
 {
     struct buf m;
     uint64_t ref = expect(s, false);

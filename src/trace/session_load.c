@@ -22,13 +22,14 @@
  * may hang (on some VMs forever): the wait is limited, and a module that is loaded later is
  * unloaded. */
 static const char install_text[] =
-    "fun(Slot, Controller, Agent, Beam, Opts, Ms) ->"
+    "fun(Slot, Controller, Agent, Tools, Beam, Opts, Ms) ->"
     "  Load = fun(From) ->"
     "    From ! {self(), code:load_binary(Agent, [], Beam)},"
     "    receive keep -> ok; drop -> code:delete(Agent), code:purge(Agent) end "
     "  end,"
     "  Free = (catch erlang:register(Slot, self())) =:= true andalso"
-    "    not erlang:module_loaded(Agent) andalso erlang:whereis(Controller) =:= undefined,"
+    "    not erlang:module_loaded(Agent) andalso not erlang:module_loaded(Tools) andalso "
+    "    erlang:whereis(Controller) =:= undefined,"
     "  case Free of"
     "    false -> taken;"
     "    true ->"
@@ -50,8 +51,8 @@ static const char install_text[] =
 
 /* The agent unloads itself; this waits for it. */
 static const char left_text[] =
-    "fun(Agent, Names, Ms) ->"
-    "  Loaded = fun() -> case erlang:module_loaded(Agent) of true -> 1; false -> 0 end end,"
+    "fun(Modules, Names, Ms) ->"
+    "  Loaded = fun() -> length([M || M <- Modules, erlang:module_loaded(M)]) end,"
     "  Alive = fun() -> length([N || N <- Names, erlang:whereis(N) =/= undefined]) end,"
     "  (fun Again(Left) ->"
     "     case {Loaded(), Alive()} of"
@@ -163,7 +164,7 @@ static bool read_numbers(const struct buf *answer, uint64_t *to, uint32_t n)
 /* A full table of atoms ends the VM, and without a free process its net_kernel can end: so nothing
  * is parsed or loaded there if little is left. lists:map(fun erlang:system_info/1, [...]) needs no
  * new atom. */
-static int has_room(struct session *s, struct err *e)
+int session_has_room(struct session *s, struct err *e)
 {
     static const char *const what[] = {"atom_count", "atom_limit", "process_count",
                                        "process_limit"};
@@ -299,7 +300,8 @@ static void start_opts(struct session *s, struct buf *args)
 static void take_slot(struct session *s, unsigned slot)
 {
     agent_module_release(&s->agent);
-    agent_module_make(slot, &s->agent);
+    agent_module_make(AGENT_MAIN, slot, &s->agent);
+    s->slot = slot;
 }
 
 /* A name that the agent registers in this slot, as an atom. */
@@ -313,10 +315,11 @@ static void enc_slot_name(const struct session *s, const char *word, struct buf 
 
 static void install_args(struct session *s, struct buf *args)
 {
-    enc_list(args, 6);
+    enc_list(args, 7);
     enc_slot_name(s, "slot", args);
     enc_slot_name(s, "controller", args);
     enc_atom(args, s->agent.name);
+    enc_slot_name(s, "tools", args);
     enc_binary(args, s->agent.bytes, s->agent.len);
     start_opts(s, args);
     enc_u64(args, (uint64_t)s->o.timeout_ms * 4 / 5); /* its answer arrives before the timeout */
@@ -394,7 +397,7 @@ int session_load(struct session *s, struct session_info *info, struct err *e)
     unsigned slot =
         0; /* the first free slot, because each slot name is a permanent atom on the node */
 
-    if (has_room(s, e) < 0)
+    if (session_has_room(s, e) < 0)
         return -1;
     while (slot < AGENT_SLOTS) {
         take_slot(s, slot);
@@ -429,7 +432,10 @@ void session_left(struct session *s, struct session_receipt *r)
     buf_init(&args, 0);
     buf_init(&answer, SESSION_ANSWER_BYTES);
     enc_list(&args, 3);
+    enc_list(&args, 2);
     enc_atom(&args, s->agent.name);
+    enc_slot_name(s, "tools", &args);
+    enc_nil(&args);
     enc_list(&args, 3);
     enc_slot_name(s, "controller", &args);
     enc_slot_name(s, "relay", &args);

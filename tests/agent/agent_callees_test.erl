@@ -54,6 +54,7 @@ callees_of_a_function(T) ->
     K = start(T),
     rpc:call(T, code, ensure_loaded, [string]),
     rpc:call(T, code, ensure_loaded, [gen_server]),
+    callees(K, {lists, reverse, 1}), % loads the tools
     [
         begin
             File = load(T, Options, Extra),

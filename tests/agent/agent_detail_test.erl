@@ -153,8 +153,8 @@ detail_is_bounded(T) ->
 
 receivers_are_found(T) ->
     load_parts(T),
-    Found = rpc:call(T, kprof_callees, receivers, [gen]),
+    Found = rpc:call(T, kprof_module_file, receivers, [gen]),
     ?check(lists:keymember(do_call, 1, Found)),
-    ?equal(rpc:call(T, kprof_callees, receivers, [lists]), []),
-    ?equal(rpc:call(T, kprof_callees, receivers, [no_such_module]), none),
+    ?equal(rpc:call(T, kprof_module_file, receivers, [lists]), []),
+    ?equal(rpc:call(T, kprof_module_file, receivers, [no_such_module]), none),
     unload_parts(T).

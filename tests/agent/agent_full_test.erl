@@ -425,7 +425,7 @@ waiting(Phase) ->
     end.
 
 tracers(T) ->
-    [P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_agent_00, full_tracer_init, 1}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]].
+    [P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_tools_00, full_tracer_init, 1}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]].
 
 %% A session whose tracer was killed ends a little later.
 nothing_of_it(T) ->

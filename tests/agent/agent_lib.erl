@@ -2,7 +2,7 @@
 -module(agent_lib).
 -export([
     check/3, equal/3, until/2, load/2, load/3, load_parts/1, unload_parts/1, modules/0, names/0, start/1, start/2, start_controller/3, unload/1,
-    reaped/1, ask/2, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, batches/1, calls/1,
+    reaped/1, ask/2, asked/2, beam/1, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, batches/1, calls/1,
     payloads/2, numbers/2, receive_off/0, run_forever/2, stop_workers/1, forget_beats/0, seed/0, run_forever_tight/1, sample_told/0, beat_now/1,
     beat_now/2, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, drain/0, other_owner/2, owner/3, now_ms/0,
     isolated/1, set_now/1, some_load/1
@@ -23,11 +23,12 @@ until(End, F, _) ->
         false -> receive after 20 -> until(End, F, F()) end
     end.
 
-load(Target, M) -> load(Target, M, element(2, {ok, _} = file:read_file(filename:join(get_beams(), atom_to_list(M) ++ ".beam")))).
+load(Target, M) -> load(Target, M, beam(M)).
+beam(M) -> element(2, {ok, _} = file:read_file(filename:join(get_beams(), atom_to_list(M) ++ ".beam"))).
 load(Target, M, Beam) -> {module, M} = rpc:call(Target, code, load_binary, [M, "", Beam]).
 
-%% The agent as it is loaded on a node: one module.
-modules() -> [kprof_agent_00].
+%% The agent as it is loaded on a node; the tools when they are needed.
+modules() -> [kprof_agent_00, kprof_tools_00].
 
 %% Its sources, each compiled separately: to call one of their functions on the target.
 parts() -> [list_to_atom(filename:basename(F, ".beam")) || F <- filelib:wildcard(filename:join(get_beams(), "kprof_*.beam"))] -- modules().
@@ -45,7 +46,7 @@ get_beams() ->
 
 start(T) -> start(T, #{}).
 start(T, Opts) ->
-    [load(T, M) || M <- ?MODULES],
+    load(T, kprof_agent_00),
     {ok, K, _} = start_controller(T, kprof_controller_00, Opts),
     K.
 
@@ -71,7 +72,17 @@ isolated(T) ->
     rpc:call(T, code, ensure_loaded, [trace]),
     rpc:call(T, erlang, function_exported, [trace, session_create, 3]).
 
+%% Loads the tools before the first request that needs them, as kprof-top does.
 ask(K, Q) ->
+    case asked(K, Q) of
+        tools ->
+            ok = asked(K, {tools, beam(kprof_tools_00)}),
+            asked(K, Q);
+        A ->
+            A
+    end.
+
+asked(K, Q) ->
     R = erlang:unique_integer([positive]),
     K ! {kp, ?KEY, R, Q},
     receive {kr, R, A} -> A

@@ -9,6 +9,7 @@
 -export([log/2]). % of logger
 -export([queues/0, fill/0]). % events of the VM
 -export([cuts/1]).
+-export([suspend/1, waits/1]). % of the code server
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
 tier(X) -> R = ?MODULE:leaf(X), {tier, R}.
@@ -272,6 +273,19 @@ dbg_off() ->
     dbg:stop(),
     ok.
 
+%% A process that is suspended until the returned one ends.
+suspend(Name) ->
+    Caller = self(),
+    P = spawn(fun() ->
+        true = erlang:suspend_process(whereis(Name)),
+        Caller ! {self(), suspended},
+        receive after infinity -> ok end
+    end),
+    receive {P, suspended} -> P end.
+
+%% Whether messages wait for a process.
+waits(Name) -> process_info(whereis(Name), message_queue_len) =/= {message_queue_len, 0}.
+
 %% What is left of the agent, according to the VM: processes, modules, patterns, counters, flags, tokens.
 left(MFAs, Modules) ->
     #{
@@ -347,7 +361,7 @@ samplers() -> samplers("stack_").
 
 %% Processes whose initial call begins with this prefix.
 samplers(Prefix) ->
-    [P || P <- processes(), {_, {kprof_agent_00, F, _}} <- [process_info(P, initial_call)], lists:prefix(Prefix, atom_to_list(F))].
+    [P || P <- processes(), {_, {kprof_tools_00, F, _}} <- [process_info(P, initial_call)], lists:prefix(Prefix, atom_to_list(F))].
 
 %% The first round of the process table, made by separately loaded sources of the agent.
 processes_round(Vm, By) ->

@@ -96,7 +96,7 @@ processes_are_as_they_are(T) ->
     Grown = rounds(K, Asked#{by => growth}, Enough),
     {_, Length} = rpc:call(T, erlang, process_info, [Queue, message_queue_len]),
     ?check(element(3, values(Queue, Grown)) =< Length),
-    ?equal([P || {P, _, {M, _, _}, _, _, _} <- rows(Round), M =:= kprof_agent_00], []),
+    ?equal([P || {P, _, {M, _, _}, _, _, _} <- rows(Round), lists:member(M, ?MODULES)], []),
     ?equal(ask(K, {processes, off}), ok),
     ?soon(fun() -> left(T) =:= [] end),
     rpc:call(T, agent_burn, stop, [Keeper]),

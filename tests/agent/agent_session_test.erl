@@ -4,7 +4,7 @@
 
 -include("agent.hrl").
 -import(agent_lib, [
-    load/2, modules/0, start/1, start/2, start_controller/3, unload/1, ask/2, trace_config/1, trace_config/2, traced/2,
+    load/2, modules/0, start/1, start/2, start_controller/3, unload/1, ask/2, asked/2, beam/1, trace_config/1, trace_config/2, traced/2,
     finish/2, run/3, messages/1, calls/1, numbers/2, receive_off/0, run_forever/2, stop_workers/1, forget_beats/0,
     beat_now/1, beat_now/2, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, isolated/1
 ]).
@@ -17,6 +17,8 @@ tests() ->
         {strangers_are_ignored, fun strangers_are_ignored/1},
         {why_it_is_empty, fun why_it_is_empty/1},
         {questions, fun questions/1},
+        {tools_on_demand, fun tools_on_demand/1},
+        {tools_that_come_late, fun tools_that_come_late/1},
         {stacks_are_bounded, fun stacks_are_bounded/1},
         {the_catalog_is_whole, fun the_catalog_is_whole/1},
         {the_catalog_tells_libraries, fun the_catalog_tells_libraries/1},
@@ -139,6 +141,36 @@ questions(T) ->
     after ?PATIENCE -> error(no_heartbeat)
     end,
     finish(T, K).
+
+%% The second module is loaded when it is first needed, and unloaded with the first.
+tools_on_demand(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
+    run(T, entries, [[1]]),
+    ?check(length(calls(messages(K))) > 0),
+    ?equal(rpc:call(T, erlang, module_loaded, [kprof_tools_00]), false),
+    [?equal({Q, asked(K, Q)}, {Q, tools}) || Q <- [{catalog, <<>>}, {calls, {agent_load, entry, 1}}, {rates, []}, {stacks, #{who => all}}, {processes, #{}}, {full, #{}}]],
+    [?equal({Q, asked(K, Q)}, {Q, ok}) || Q <- [{stacks, off}, {processes, off}, {full, off}]],
+    {error, load, _} = asked(K, {tools, <<"no beam">>}),
+    ?equal(asked(K, {tools, beam(kprof_tools_00)}), ok),
+    {catalog, _, _, _, _} = asked(K, {catalog, <<>>}),
+    ?equal(asked(K, {tools, beam(kprof_tools_00)}), ok),
+    ok = asked(K, {stacks, #{who => all}}),
+    ask(K, detach),
+    gone(T),
+    nothing_left(T).
+
+%% The code server loads the tools after the controller has died.
+tools_that_come_late(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    Holder = rpc:call(T, agent_load, suspend, [code_server]),
+    K ! {kp, ?KEY, 1, {tools, beam(kprof_tools_00)}},
+    ?soon(fun() -> rpc:call(T, agent_load, waits, [code_server]) end),
+    exit(rpc:call(T, erlang, whereis, [kprof_controller_00]), kill),
+    ?soon(fun() -> rpc:call(T, erlang, whereis, [kprof_relay_00]) =:= undefined end),
+    ?equal(rpc:call(T, erlang, module_loaded, [kprof_tools_00]), false),
+    exit(Holder, kill),
+    gone(T),
+    nothing_left(T).
 
 the_catalog_is_whole(T) ->
     K = start(T),

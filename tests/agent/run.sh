@@ -22,7 +22,7 @@ trap 'exit 1' INT TERM
 
 sources=$(ls "$top"/src/agent/kprof_*.erl)
 erlc -Werror +deterministic +no_debug_info -o "$work" $sources || exit 1
-escript "$top/src/agent/merge.escript" "$work/kprof_agent_00.beam" $sources || exit 1
+escript "$top/src/agent/merge.escript" "$work" $sources || exit 1
 erlc -Werror -o "$work" "$here"/agent_*.erl "$top/src/app/kprof_sample.erl" || exit 1
 epmd -daemon 2>/dev/null
 host=$(hostname -s)

@@ -41,7 +41,7 @@ FIGURES = """[erlang:garbage_collect(P) || P <- processes()],
       atoms => erlang:system_info(atom_count)}"""
 
 
-AGENTS = "[P || P <- processes(), {_, {M, _, _}} <- [process_info(P, initial_call)], lists:prefix(\"kprof_agent_\", atom_to_list(M))]"
+AGENTS = "[P || P <- processes(), {_, {M, _, _}} <- [process_info(P, initial_call)], lists:prefix(\"kprof_\", atom_to_list(M)), lists:member(M, [kprof_agent_00, kprof_tools_00])]"
 
 
 def agents(begins):

@@ -150,7 +150,7 @@ struct peer *peer_new(hear_fn *hear, void *arg)
     struct session_opts o = {.to.node = "n@h", .timeout_ms = 5000, .stream = p->stream};
     p->s = session_new(&o);
     p->s->conn = conn_new((struct sock){.fd = fd[0]}, 5000, 7, "n@h", "kprof_top_1@h");
-    agent_module_make(0, &p->s->agent); /* as if loaded */
+    agent_module_make(AGENT_MAIN, 0, &p->s->agent); /* as if loaded */
     buf_init(&p->self, 0);
     conn_self_pid(p->s->conn, &p->self);
     conn_self_pid(p->s->conn, &p->s->controller); /* any pid */

@@ -111,7 +111,7 @@ def test_killed():
     with kp.Node(25) as n:
         n.eval("spawn(fun() -> %s, receive never -> ok end end), ok" % BURN)
         sampler = "[P || P <- processes(), {_, {M, F, _}} <- [process_info(P, initial_call)], " \
-                  "lists:prefix(\"kprof_agent_\", atom_to_list(M)), lists:prefix(\"stack_\", atom_to_list(F))]"
+                  "lists:prefix(\"kprof_tools_\", atom_to_list(M)), lists:prefix(\"stack_\", atom_to_list(F))]"
         for _ in range(TRIES):
             k = kp.Kp("--profile", "cpu", "-o", os.path.join(kp.scratch(), "killed.folded"), n.name)
             kp.until(30, lambda: n.eval("length(%s)" % sampler) > 0 or k.proc.poll() is not None, what=k.saw)

@@ -237,8 +237,8 @@ static void test_agent_slots(void **state)
     size_t differ = 0;
     (void)state;
 
-    agent_module_make(0, &a);
-    agent_module_make(42, &b);
+    agent_module_make(AGENT_MAIN, 0, &a);
+    agent_module_make(AGENT_MAIN, 42, &b);
     assert_string_equal(a.name, "kprof_agent_00");
     assert_string_equal(b.name, "kprof_agent_42");
     assert_int_equal(a.len, b.len);
@@ -252,6 +252,13 @@ static void test_agent_slots(void **state)
     assert_true(differ >= 8 && differ % 2 == 0 && differ <= 40); /* names, nothing else */
     assert_int_equal(count(b.bytes, b.len, "LitT"), 0); /* unloading literals can crash a VM */
     agent_module_release(&a);
+    agent_module_release(&b);
+    agent_module_make(AGENT_TOOLS, 7, &b); /* it calls the functions of the agent in its slot */
+    assert_string_equal(b.name, "kprof_tools_07");
+    assert_true(count(b.bytes, b.len, "kprof_tools_07") >= 1);
+    assert_true(count(b.bytes, b.len, "kprof_agent_07") >= 1);
+    assert_int_equal(count(b.bytes, b.len, "_00"), 0);
+    assert_int_equal(count(b.bytes, b.len, "LitT"), 0);
     agent_module_release(&b);
 }
 

@@ -139,6 +139,93 @@ static void the_agent_and_rpc_are_told_apart(void **state)
     peer_free(p, false);
 }
 
+/* ---- tools ---- */
+
+enum loading { LOADS, REFUSES, HANGS };
+
+struct node_without_tools {
+    enum loading loading;
+    bool loaded;
+    unsigned requests, loads;
+};
+
+/* An agent that answers a request only with its second module. */
+static bool without_tools(void *arg, struct peer *p, const struct heard *h, struct buf *out)
+{
+    struct node_without_tools *n = arg;
+    struct etf c = h->what;
+    uint32_t arity;
+    const uint8_t *beam;
+    size_t len;
+
+    (void)p;
+    if (h->rpc) { /* is there room? */
+        word(out, "not_a_list");
+        return true;
+    }
+    if (!etf_tuple(&c, &arity)) {
+        n->requests++;
+        word(out, n->loaded ? "rates" : "tools");
+        return true;
+    }
+    assert_true(arity == 2 && etf_is_atom(&c, "tools"));
+    assert_true(etf_string(&c, &beam, &len) && len > 1000 && memcmp(beam, "FOR1", 4) == 0);
+    n->loads++;
+    n->loaded = n->loading == LOADS;
+    word(out, "ok");
+    if (n->loading == REFUSES) {
+        buf_clear(out);
+        enc_tuple(out, 3);
+        enc_atom(out, "error");
+        enc_atom(out, "load");
+        enc_str(out, "badfile");
+    }
+    return n->loading != HANGS;
+}
+
+static int ask_for_rates(struct peer *p, struct buf *answer, int timeout_ms, struct err *e)
+{
+    struct buf request;
+
+    buf_init(&request, 0);
+    word(&request, "rates");
+    int rc = session_request(peer_session(p), &request, answer, timeout_ms, e);
+    buf_release(&request);
+    return rc;
+}
+
+static void tools_are_loaded_when_needed(void **state)
+{
+    struct node_without_tools n = {.loading = LOADS};
+    struct peer *p = peer_new(without_tools, &n);
+    struct buf answer;
+    struct err e;
+
+    (void)state;
+    buf_init(&answer, 1000);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ask_for_rates(p, &answer, LONG_MS, &e), 0);
+        assert_true(is(&answer, "rates"));
+    }
+    assert_int_equal(n.loads, 1);
+    assert_int_equal(n.requests, 3);
+    peer_free(p, false);
+
+    n = (struct node_without_tools){.loading = REFUSES};
+    p = peer_new(without_tools, &n);
+    assert_int_equal(ask_for_rates(p, &answer, LONG_MS, &e), -1);
+    assert_non_null(strstr(e.text, "cannot load kprof_tools_00 on "));
+    assert_non_null(strstr(e.text, "badfile"));
+    peer_free(p, false);
+
+    n = (struct node_without_tools){.loading = HANGS};
+    p = peer_new(without_tools, &n);
+    assert_int_equal(ask_for_rates(p, &answer, 50, &e), -1);
+    assert_non_null(strstr(e.text, "code server did not answer within 50 ms"));
+    peer_free(p, false);
+    buf_release(&answer);
+}
+
 /* When the connection is lost, a waiting call returns at once. */
 static bool cut(void *arg, struct peer *p, const struct heard *h, struct buf *out)
 {
@@ -293,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_is_of_its_question),
         cmocka_unit_test(the_agent_and_rpc_are_told_apart),
+        cmocka_unit_test(tools_are_loaded_when_needed),
         cmocka_unit_test(a_cut_line_ends_the_wait),
         cmocka_unit_test(the_receipt_is_read),
         cmocka_unit_test(the_table_of_hazards_is_read_and_printed),

@@ -1,7 +1,8 @@
-/* The agent's module, renamed to a slot. In a copy of the beam, the module name `kprof_agent_00`
- * and the names that its processes register (kprof_controller_00, ...) get the digits of slot NN
- * instead of 00. Two kprof-tops on one node therefore do not unload each other's code, and all
- * slots together create only a few hundred atoms.
+/* The agent's modules, renamed to a slot: kprof_agent_00, and kprof_tools_00, which is loaded when
+ * it is first needed. In a copy of the beam, the names of both modules and the names that their
+ * processes register (kprof_controller_00, ...) get the digits of slot NN instead of 00. Two
+ * kprof-tops on one node therefore do not unload each other's code, and all slots together create
+ * only a few hundred atoms.
  *
  * Invariant: the copy differs from the embedded bytes only in the slot digits of its atom chunk.
  * Pure; any thread. */
@@ -20,8 +21,10 @@ struct agent_module {
     size_t len;
 };
 
+enum agent_part { AGENT_MAIN, AGENT_TOOLS };
+
 /* slot < AGENT_SLOTS. */
-void agent_module_make(unsigned slot, struct agent_module *m);
+void agent_module_make(enum agent_part part, unsigned slot, struct agent_module *m);
 void agent_module_release(struct agent_module *m);
 /* The embedded sample node's module; NULL when the build has none. */
 const uint8_t *agent_sample(size_t *len);

@@ -1,4 +1,4 @@
-/* The agent's beam file (one module, made by src/agent/merge.escript) and the sample node's,
+/* The agent's beam files (two modules, made by src/agent/merge.escript) and the sample node's,
  * embedded as bytes by src/agent/embed.sh at build time.
  *
  * Invariant: the data is constant and has one element per beam, in the order of the build's command
