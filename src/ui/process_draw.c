@@ -7,7 +7,8 @@
 
 enum {
     DETAIL_LEAST = 8,
-    CALLS_MOST = 2
+    CALLS_MOST = 2,
+    LABEL_BYTES = PROCESS_PID_BYTES + 1 + PROCESS_NAME_BYTES
 }; /* minimum rows for the lower part; maximum open calls in it */
 
 static const char *const gates[] = {
@@ -143,15 +144,31 @@ static enum style cell_style(enum process_column i, const struct process_row *r,
     return strcmp(text, "0") == 0 || strcmp(text, "-") == 0 ? STYLE_DIM : STYLE_NORMAL;
 }
 
+/* Many processes have the same initial call. Without the column for pids, the pid comes first, and
+ * the module is left out if it does not fit. */
+static void pid_and_call(const struct process_row *r, int width, char out[LABEL_BYTES])
+{
+    char pid[PROCESS_PID_BYTES];
+    const char *call = r->initial_call, *function = strrchr(call, ':');
+    snapshot_pid(r->pid, pid);
+    if (function && (int)(strlen(pid) + 1 + strlen(call)) > width) {
+        call = function + 1;
+    }
+    snprintf(out, LABEL_BYTES, "%s %s", pid, call);
+}
+
 static void draw_line(const struct process_state *t, struct canvas *c, int row, struct rect a,
                       const struct process_row *r)
 {
-    char pid[PROCESS_PID_BYTES], cell[PROCESS_CELL_BYTES];
+    char pid[PROCESS_PID_BYTES], label[LABEL_BYTES], cell[PROCESS_CELL_BYTES];
     const struct process_columns *k = &t->columns;
     const char *name = process_row_name(r, pid);
     int col = a.col + k->name;
     if (!r->pid && !name[0]) {
         name = r->rest ? "(other)" : t->query.group == PROCESS_BY_CALL ? "(not known)" : "(none)";
+    } else if (r->pid && name == r->initial_call && !k->width[PC_PID]) {
+        pid_and_call(r, k->name, label);
+        name = label;
     }
     canvas_name(c, row, a.col, k->name, r->name[0] && r->pid ? STYLE_BOLD : STYLE_NORMAL, name);
     for (enum process_column i = 0; i < PC_COLUMNS; i++) {

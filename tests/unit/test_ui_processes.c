@@ -254,6 +254,23 @@ static void a_process_below(void **state)
     assert_true(has("none of the oldest open calls is in this process"));
 }
 
+/* Where the column of pids does not fit, the pid is before the initial call. */
+static void the_pid_is_always_there(void **state)
+{
+    (void)state;
+    run("U");
+    give(3);
+    assert_false(has(" PID "));
+    assert_true(has("<0.101.0> init/1 "));
+    canvas_release(&c);
+    canvas_init(&c, 24, 120, false);
+    run("");
+    assert_true(has(" PID "));
+    assert_true(has("shop_worker:init/1 "));
+    assert_true(has("<0.101.0>"));
+    assert_false(has("<0.101.0> init/1"));
+}
+
 static void export_has_its_own_prompt(void **state)
 {
     (void)state;
@@ -315,6 +332,7 @@ int main(void)
         TEST(a_group_by_call_in_a_first_round),
         TEST(filter_and_selection),
         TEST(a_process_below),
+        TEST(the_pid_is_always_there),
         TEST(export_has_its_own_prompt),
         TEST(the_sort_menu_begins_at_the_present_choice),
         TEST(hostile_names_in_every_size),
