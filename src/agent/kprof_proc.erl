@@ -80,10 +80,14 @@ frame({M, F, A, Where}) ->
 -spec pid(non_neg_integer(), non_neg_integer()) -> pid().
 pid(Id, Serial) -> list_to_pid(lists:flatten(io_lib:format("<0.~b.~b>", [Id, Serial]))).
 
+%% The registered name, or the function that it started with; for a fun, the outermost function of its stack.
 who(Id, Serial) ->
-    case process_info(pid(Id, Serial), [registered_name, initial_call, current_function]) of
+    case process_info(pid(Id, Serial), [registered_name, initial_call, current_stacktrace]) of
         [{_, Name}, _, _] when is_atom(Name) -> kprof_text:format("~ts", [Name]);
-        [_, {_, {proc_lib, init_p, _}}, {_, {M, F, A}}] -> kprof_text:format("~ts", [first_call(pid(Id, Serial), kprof_text:mfa(M, F, A))]);
+        [_, {_, {proc_lib, init_p, _}}, {_, [{M, F, A, _} | _]}] -> kprof_text:format("~ts", [first_call(pid(Id, Serial), kprof_text:mfa(M, F, A))]);
+        [_, {_, {erlang, apply, _}}, {_, [_ | _] = Frames}] ->
+            {M, F, A, _} = lists:last(Frames),
+            kprof_text:format("~ts", [kprof_text:mfa(M, F, A)]);
         [_, {_, {M, F, A}}, _] -> kprof_text:format("~ts", [kprof_text:mfa(M, F, A)]);
         undefined -> <<>>
     end.

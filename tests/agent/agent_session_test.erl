@@ -127,6 +127,11 @@ questions(T) ->
     ?equal(ask(K, {alive, [A, B]}), [B]),
     {Id, Serial} = A,
     ?equal(ask(K, {who, [A]}), [{Id, Serial, <<"kernel_sup">>}]),
+    Idle = rpc:call(T, agent_load, suspend, [logger_sup]), % a process that was started with a fun
+    {Id2, Serial2} = numbers(T, Idle),
+    [{Id2, Serial2, Fun}] = ask(K, {who, [{Id2, Serial2}]}),
+    exit(Idle, kill),
+    ?check(string:prefix(Fun, "agent_load:") =/= nomatch),
     ?check(lists:member(<<"lists">>, ask(K, {modules, <<"lis">>}))),
     ?check(lists:member({entry, 1, true}, ask(K, {functions, agent_load}))),
     ?check(lists:member({tokens_left, 0, false}, ask(K, {functions, <<"agent_load">>}))),
