@@ -253,7 +253,7 @@ unset(Session) ->
 
 me() -> ?MODULE:module_info(module).
 
-%% The functions that are called. These names do not change when the sources become one module.
+%% The functions that are called. These names do not change when the sources are merged.
 -spec cost_plain(X) -> X.
 cost_plain(X) -> X.
 -spec cost_told(X, term(), term()) -> X.

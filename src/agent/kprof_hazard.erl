@@ -79,7 +79,7 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
         {a2, existing, true, "trace flags are set for one process at a time", "otp#6495, GH-5984"},
         {a3, call_time, true, "call_time is never used", "a crash after a purge, all versions"},
         {a4, running_flags, Erts < [13, 2], "full trace: the trace flag 'running' is not used, so waits are not shown", "otp#6495"},
-        {b2, module_literals, true, "the agent is one module without literals, loaded and unloaded once", "PR 9724, GH-8119"},
+        {b2, module_literals, true, "the agent has two modules without literals, each loaded and unloaded at most once", "PR 9724, GH-8119"},
         {b3, flags_idle, true, "no trace flag is set while tracing is off", "PR 8342"},
         {b4, ask_all, true, "the agent never sends a signal (for example by process_info/2) to all processes", "PR 7822, OTP-18838, GH-10651"},
         {b5, sample_queue, OffHeap, "queue lengths of processes with messages off heap are not read", "OTP-18838"},
