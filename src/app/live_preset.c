@@ -347,6 +347,14 @@ void live_preset_poll(struct live_preset *p, struct engine *g, struct ui *u)
     p->start_asked = true; /* once, even if it fails: P sends it again */
 }
 
+/* The catalog has the modules that the prompt proposes. */
+static void ask_for_module(struct engine *g, struct ui *u, const char *text)
+{
+    ui_reprompt(u, INTENT_PRESET, text, strlen(text),
+                "write the module after the colon; Tab proposes modules of this node");
+    engine_catalog_open(g);
+}
+
 /* An item of the menu begins with the name; a preset for a module asks for the module. */
 static void take(struct live_preset *p, struct engine *g, struct ui *u, const struct intent *in)
 {
@@ -358,7 +366,7 @@ static void take(struct live_preset *p, struct engine *g, struct ui *u, const st
     if (strcmp(name, LIVE_SUGGEST_NAME) == 0)
         live_suggest_open(p->suggest, g, u);
     else if (preset_asks(name))
-        ui_reprompt(u, INTENT_PRESET, text, strlen(text), "write the module after the colon");
+        ask_for_module(g, u, text);
     else if (!may_replace(p, g, u, name, in))
         return;
     else if (want(p, g, name, &e) < 0)

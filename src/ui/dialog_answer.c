@@ -3,6 +3,7 @@
 #include "flame_live.h"
 #include "flame_menu.h"
 #include "menu_type.h"
+#include "module_prompt.h"
 #include "no_effect.h"
 #include "screens.h"
 #include "state.h"
@@ -331,6 +332,9 @@ static struct intent typed(struct ui *u, enum prompt_event ev)
     }
     if (d->prompt_use == PROMPT_FULL_FIND && (ev == PROMPT_CHANGED || ev == PROMPT_CANCELLED)) {
         full_state_find(&u->full, ev == PROMPT_CHANGED ? d->prompt.text : "");
+    }
+    if (ev == PROMPT_CHANGED && d->prompt_use == PROMPT_PRESET) {
+        module_prompt_complete(&d->prompt, u->pick.catalog);
     }
     if (ev == PROMPT_CHANGED && d->prompt_use == PROMPT_TIER) {
         return text_from(&d->prompt, INTENT_COMPLETE, prompt_name_bytes(d->prompt.text));

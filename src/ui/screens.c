@@ -74,7 +74,10 @@ unsigned screens_context(const struct ui *u)
 {
     switch (u->shared.dialog.mode) {
     case DIALOG_PROMPT:
-        return u->shared.dialog.prompt_use == PROMPT_TIER ? CTX_PROMPT : CTX_TYPING;
+        return u->shared.dialog.prompt_use == PROMPT_TIER ||
+                       u->shared.dialog.prompt_use == PROMPT_PRESET
+                   ? CTX_PROMPT
+                   : CTX_TYPING;
     case DIALOG_MENU:
         return CTX_MENU;
     case DIALOG_QUESTION:

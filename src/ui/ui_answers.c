@@ -2,6 +2,7 @@
 #include "flame_graphs.h"
 #include "flame_live.h"
 #include "menu_type.h"
+#include "module_prompt.h"
 #include "rule.h"
 #include "state.h"
 
@@ -174,6 +175,11 @@ void ui_set_catalog(struct ui *u, const struct catalog *c)
 {
     pick_list_set_catalog(&u->pick, c);
     start_set_catalog(&u->shared.start, c);
+    struct dialog *d = &u->shared.dialog;
+    bool loaded = c && catalog_status(c)->state != CATALOG_LOADING;
+    if (loaded && d->mode == DIALOG_PROMPT && d->prompt_use == PROMPT_PRESET) {
+        module_prompt_complete(&d->prompt, c);
+    }
 }
 
 size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max)

@@ -304,6 +304,45 @@ static void calls_sort_the_list(void **state)
     assert_int_equal(ids[2], 0);
 }
 
+static void module(const char *shown, enum catalog_origin origin, const char *behaviours)
+{
+    catalog_module(catalog, shown, "app", origin);
+    catalog_behaviours(catalog, behaviours);
+    catalog_function(catalog, "init", 1, true);
+    catalog_function(catalog, "handle_call", 3, true);
+}
+
+/* The prompt of a preset for one module proposes those that have its behaviour. */
+static void the_module_of_a_preset_is_completed(void **state)
+{
+    (void)state;
+    module("kernel_sup:", CATALOG_PLATFORM, "supervisor");
+    module("net_kernel:", CATALOG_PLATFORM, "gen_server");
+    module("shop_stock:", CATALOG_OWN, "shop_api gen_server");
+    module("shop_fsm:", CATALOG_OWN, "gen_statem");
+    module("Shop.Cart.", CATALOG_OWN, "Elixir.GenServer");
+    module("shop_stats:", CATALOG_OWN, "gen_server");
+    status(CATALOG_LOADING, 1, 6, "");
+    ui_reprompt(u, INTENT_PRESET, "gen_server:", SIZE_MAX, "write the module");
+    ui_set_catalog(u, catalog);
+    run("<Tab>");
+    assert_false(picture_has(&c, "gen_server:shop_stock"));
+    status(CATALOG_WHOLE, 6, 6, "");
+    ui_set_catalog(u, catalog);
+    run("");
+    assert_true(picture_has(&c, "gen_server:shop_stock"));
+    assert_true(picture_has(&c, "gen_server:net_kernel"));
+    assert_false(picture_has(&c, "shop_fsm"));
+    assert_false(picture_has(&c, "kernel_sup"));
+    struct intent in = run("shop<Tab><Tab><Tab><Enter>"); /* gen_server:shop_sto, then the items */
+    assert_int_equal(in.kind, INTENT_PRESET);
+    assert_string_equal(in.text, "gen_server:shop_stats");
+    ui_reprompt(u, INTENT_PRESET, "gen_server:", SIZE_MAX, "write the module");
+    assert_string_equal(run("Sh<Tab><Enter>").text, "gen_server:Shop.Cart");
+    ui_reprompt(u, INTENT_PRESET, "gen_statem:", SIZE_MAX, "write the module");
+    assert_string_equal(run("s<Tab><Enter>").text, "gen_statem:shop_fsm");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +355,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_growing_catalog_moves_nothing, open_picker, close_picker),
         cmocka_unit_test_setup_teardown(what_is_in_sight_is_wanted, open_picker, close_picker),
         cmocka_unit_test_setup_teardown(calls_sort_the_list, open_picker, close_picker),
+        cmocka_unit_test_setup_teardown(the_module_of_a_preset_is_completed, open_picker,
+                                        close_picker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
