@@ -62,11 +62,11 @@ uint64_t hist_bucket_high(size_t bucket)
 uint64_t hist_bucket_count(const struct hist *h, size_t bucket)
 {
     assert(bucket < HIST_BUCKETS);
-    const uint32_t *o = h->octave[bucket / HIST_SUB];
+    const uint64_t *o = h->octave[bucket / HIST_SUB];
     return o ? o[bucket % HIST_SUB] : 0;
 }
 
-static uint32_t *new_octave(struct hist *h, size_t k)
+static uint64_t *new_octave(struct hist *h, size_t k)
 {
     h->octave[k] = calloc(HIST_SUB, sizeof *h->octave[k]);
     if (!h->octave[k])
@@ -74,27 +74,27 @@ static uint32_t *new_octave(struct hist *h, size_t k)
     return h->octave[k];
 }
 
-static uint32_t *octave_of(struct hist *h, size_t k)
+static uint64_t *octave_of(struct hist *h, size_t k)
 {
     return __builtin_expect(h->octave[k] != NULL, 1) ? h->octave[k] : new_octave(h, k);
 }
 
-static void add_saturating(uint32_t *counter, uint32_t n)
-{
-    uint32_t sum = *counter + n;
-    *counter = sum < n ? UINT32_MAX : sum;
-}
-
 void hist_add(struct hist *h, uint64_t value_ns)
 {
+    hist_add_n(h, value_ns, 1);
+}
+
+void hist_add_n(struct hist *h, uint64_t value_ns, uint64_t n)
+{
+    if (n == 0)
+        return;
     size_t bucket = hist_bucket_of(value_ns);
-    uint32_t *c = &octave_of(h, bucket / HIST_SUB)[bucket % HIST_SUB];
-    *c += *c != UINT32_MAX;
+    octave_of(h, bucket / HIST_SUB)[bucket % HIST_SUB] += n;
     double v = (double)value_ns;
-    h->sum_ns += v;
-    h->sumsq_ns += v * v;
-    h->count++;
-    h->clipped += value_ns >= HIST_MAX_NS;
+    h->sum_ns += v * (double)n;
+    h->sumsq_ns += v * v * (double)n;
+    h->count += n;
+    h->clipped += value_ns >= HIST_MAX_NS ? n : 0;
     if (value_ns < h->min_ns)
         h->min_ns = value_ns;
     if (value_ns > h->max_ns)
@@ -115,17 +115,17 @@ void hist_merge_scalars(struct hist *into, uint64_t count, double sum_ns, double
 }
 
 /* A separate function with restrict, so that compilers can vectorize it. */
-static void merge_octave(uint32_t *restrict into, const uint32_t *restrict from)
+static void merge_octave(uint64_t *restrict into, const uint64_t *restrict from)
 {
     for (size_t i = 0; i < HIST_SUB; i++)
-        add_saturating(&into[i], from[i]);
+        into[i] += from[i];
 }
 
 void hist_merge(struct hist *into, const struct hist *from)
 {
     assert(into != from);
     for (size_t k = 0; k <= HIST_OCTAVES; k++) {
-        const uint32_t *add = from->octave[k];
+        const uint64_t *add = from->octave[k];
         if (!add)
             continue;
         merge_octave(octave_of(into, k), add);
@@ -143,7 +143,7 @@ struct walk {
     uint64_t seen;
 };
 
-static uint64_t octave_sum(const uint32_t *o)
+static uint64_t octave_sum(const uint64_t *o)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < HIST_SUB; i++)
@@ -151,12 +151,12 @@ static uint64_t octave_sum(const uint32_t *o)
     return sum;
 }
 
-/* Moves w to the bucket that holds the rank-th value (from 1); false when counters have saturated
- * and there is none. */
+/* Moves w to the bucket that holds the rank-th value (from 1); false when there is none, because
+ * counts were too large for the packed form. */
 static bool walk_to(const struct hist *h, struct walk *w, uint64_t rank)
 {
     while (w->bucket < HIST_BUCKETS) {
-        const uint32_t *o = h->octave[w->bucket / HIST_SUB];
+        const uint64_t *o = h->octave[w->bucket / HIST_SUB];
         if (!o) {
             w->bucket = (w->bucket / HIST_SUB + 1) * HIST_SUB;
             continue;
@@ -169,7 +169,7 @@ static bool walk_to(const struct hist *h, struct walk *w, uint64_t rank)
                 continue;
             }
         }
-        uint32_t here = o[w->bucket % HIST_SUB];
+        uint64_t here = o[w->bucket % HIST_SUB];
         if (w->seen + here >= rank)
             return true;
         w->seen += here;
@@ -273,17 +273,18 @@ static size_t hist_codec_to(const struct hist *h, uint8_t *p)
 {
     size_t bytes = 0, last = 0;
     for (size_t k = 0; k <= HIST_OCTAVES; k++) {
-        const uint32_t *o = h->octave[k];
+        const uint64_t *o = h->octave[k];
         if (!o)
             continue;
         for (size_t i = 0; i < HIST_SUB; i++) {
-            if (o[i] == 0)
+            uint32_t n = o[i] < UINT32_MAX ? (uint32_t)o[i] : UINT32_MAX;
+            if (n == 0)
                 continue;
             uint32_t delta = (uint32_t)(k * HIST_SUB + i - last);
             last = k * HIST_SUB + i;
-            bytes += varint_bytes(delta) + varint_bytes(o[i]);
+            bytes += varint_bytes(delta) + varint_bytes(n);
             if (p)
-                p = varint_put(varint_put(p, delta), o[i]);
+                p = varint_put(varint_put(p, delta), n);
         }
     }
     return bytes;
@@ -308,7 +309,7 @@ bool hist_unpack_add(struct hist *into, const uint8_t *packed, size_t n_bytes)
         if ((delta == 0 && !first) || delta >= HIST_BUCKETS - bucket || count == 0)
             return false;
         bucket += delta;
-        add_saturating(&octave_of(into, bucket / HIST_SUB)[bucket % HIST_SUB], count);
+        octave_of(into, bucket / HIST_SUB)[bucket % HIST_SUB] += count;
     }
     return true;
 }

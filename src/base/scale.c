@@ -39,7 +39,7 @@ uint64_t scale_add(const struct hist *h, uint64_t *bin)
 
     for (size_t k = 0; k <= HIST_OCTAVES; k++) {
         for (size_t i = 0; h->octave[k] && i < HIST_SUB; i++) {
-            uint32_t n = h->octave[k][i];
+            uint64_t n = h->octave[k][i];
             if (n == 0)
                 continue;
             size_t bucket = k * HIST_SUB + i;

@@ -37,17 +37,17 @@ uint16_t finalize_ident(struct core *c, uint32_t name, uint64_t began_ns)
 }
 
 /* Adds the call to its row, once. */
-static void aggregate(struct core *c, uint32_t at, uint16_t ident, struct tally *t)
+static void aggregate(struct core *c, uint32_t at, uint16_t ident, uint64_t weight, struct tally *t)
 {
     const struct call *f = &c->calls.call[at];
     uint64_t wait = calls_wait(&c->calls, at);
 
     account_call_aggregated(&c->account);
-    t->busy_ns = mailbox_busy_ns(c, f, t->est);
-    windows_add(&c->windows, f->tier, ident, duration(f), t);
+    t->busy_ns = mailbox_busy_ns(c, f, weight);
+    windows_add(&c->windows, f->tier, ident, duration(f), weight, t);
     if (wait)
-        windows_add(&c->windows, ROW_MAILBOX + f->tier, ident, wait - 1,
-                    &(struct tally){.est = t->est});
+        windows_add(&c->windows, ROW_MAILBOX + f->tier, ident, wait - 1, weight,
+                    &(struct tally){.calls = 1});
 }
 
 /* A call without a request that is off its stack. */
@@ -55,8 +55,7 @@ static void finalize_alone(struct core *c, uint32_t at)
 {
     struct call *f = &c->calls.call[at];
     uint64_t all = duration(f);
-    struct tally t = {.est = f->weight ? f->weight : 1,
-                      .late = f->kind == CALL_LATE,
+    struct tally t = {.late = f->kind == CALL_LATE,
                       .errors = (f->flags & CALL_ERROR) != 0,
                       .exits = (f->flags & CALL_EXIT) != 0,
                       .self_ns = all > f->child_ns ? all - f->child_ns : 0};
@@ -67,7 +66,7 @@ static void finalize_alone(struct core *c, uint32_t at)
     slow_record_alone(c, f);
     if (slow_store_is_slow(&c->slow, all))
         slow_record_call(c, at, NULL, f->ident);
-    aggregate(c, at, f->ident, &t);
+    aggregate(c, at, f->ident, f->weight ? f->weight : 1, &t);
 }
 
 static void close_request(struct core *c, uint32_t req, const struct call *entry)
@@ -147,8 +146,7 @@ static void finalize_member(struct core *c, uint32_t at, struct request *r, uint
     struct call *f = &c->calls.call[at];
     bool late = r->state == REQ_CLOSING &&
                 f->start_ns > r->end_ns; /* it arrived before the request was closed */
-    struct tally t = {.est = r->weight,
-                      .late = late,
+    struct tally t = {.late = late,
                       .errors = (f->flags & CALL_ERROR) != 0,
                       .exits = (f->flags & CALL_EXIT) != 0,
                       .self_ns = f->self_ns,
@@ -157,7 +155,7 @@ static void finalize_member(struct core *c, uint32_t at, struct request *r, uint
     c->account.anomalies.late += late;
     if (slow_store_is_slow(&c->slow, duration(f)))
         slow_record_call(c, at, r, ident);
-    aggregate(c, at, ident, &t);
+    aggregate(c, at, ident, r->weight, &t);
     detail_member(c, f, r, ident);
     sampled_ended(c, r->label, f->tier, ident, duration(f));
 }
@@ -170,18 +168,14 @@ void finalize_request(struct core *c, uint32_t req)
     struct request *r = &c->requests.req[req];
     uint64_t whole = r->end_ns - r->start_ns;
     uint16_t ident = finalize_ident(c, r->ident, r->start_ns);
-    struct tally t = {.est = r->weight,
-                      .errors = r->error,
-                      .exits = r->exit,
-                      .self_ns = whole,
-                      .share_ns = whole};
+    struct tally t = {.errors = r->error, .exits = r->exit, .self_ns = whole, .share_ns = whole};
 
     self_time_share(c, r, r->end_ns);
     uint64_t last = leave_running(c, r, ident);
     self_time_share(c, r, last);
     detail_request(c, r);
     uint64_t trace = slow_record_finalized(c, req);
-    windows_add(&c->windows, ROW_TOTAL, ident, whole, &t);
+    windows_add(&c->windows, ROW_TOTAL, ident, whole, r->weight, &t);
     sampled_ended(c, r->label, ROW_TOTAL, ident, whole);
     for (uint32_t at = r->first; at != CALL_NIL; at = c->calls.call[at].next)
         if (c->calls.call[at].kind == CALL_MEMBER)

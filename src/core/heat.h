@@ -21,13 +21,14 @@ struct heat_row {
 };
 
 struct heat_col {
-    bool done;             /* all its seconds have ended: it is used again, not computed again */
-    bool known;            /* the history has at least a part of it */
-    bool inside;           /* its seconds are all in an earlier column, from a long slot */
-    uint64_t start_s;      /* start of the column; those HEAT_COLS steps apart share an element */
-    uint64_t after_s;      /* earlier seconds were in another column when this was computed */
-    uint64_t from_s, to_s; /* the seconds it holds */
-    uint64_t count, errors;
+    bool done;              /* all its seconds have ended: it is used again, not computed again */
+    bool known;             /* the history has at least a part of it */
+    bool inside;            /* its seconds are all in an earlier column, from a long slot */
+    uint64_t start_s;       /* start of the column; those HEAT_COLS steps apart share an element */
+    uint64_t after_s;       /* earlier seconds were in another column when this was computed */
+    uint64_t from_s, to_s;  /* the seconds it holds */
+    uint64_t count, errors; /* of all calls: traced calls times their weights */
+    bool estimated;         /* some weights were not 1 */
     uint32_t bin[SCALE_BINS];
 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 enum {
-    HAS_EST = 1,
+    HAS_CALLS = 1,
     HAS_LATE = 2,
     HAS_ERRORS = 4,
     HAS_SELF = 8,
@@ -131,17 +131,12 @@ static uint32_t list_buckets(const struct hist *h, struct bucket *to)
     uint32_t n = 0;
 
     for (uint32_t k = 0; k <= HIST_OCTAVES; k++) {
-        const uint32_t *o = h->octave[k];
-        for (uint32_t i = 0; o && i < HIST_SUB; i += 2) {
-            uint64_t both;
-            memcpy(&both, &o[i], sizeof both);
-            if (both == 0)
-                continue;
-            to[n] = (struct bucket){k * HIST_SUB + i, o[i]};
-            n += o[i] != 0;
-            to[n] = (struct bucket){k * HIST_SUB + i + 1, o[i + 1]};
-            n += o[i + 1] != 0;
-        }
+        const uint64_t *o = h->octave[k];
+        for (uint32_t i = 0; o && i < HIST_SUB; i++)
+            if (o[i]) {
+                uint32_t count = o[i] < UINT32_MAX ? (uint32_t)o[i] : UINT32_MAX;
+                to[n++] = (struct bucket){k * HIST_SUB + i, count};
+            }
     }
     return n;
 }
@@ -174,7 +169,7 @@ static void make_octave(struct hist *h, size_t bucket)
     struct hist keep = *h;
 
     hist_add(h, hist_bucket_low(bucket));
-    uint32_t *made = h->octave[bucket / HIST_SUB];
+    uint64_t *made = h->octave[bucket / HIST_SUB];
     made[bucket % HIST_SUB] = 0;
     *h = keep;
     h->octave[bucket / HIST_SUB] = made;
@@ -182,15 +177,15 @@ static void make_octave(struct hist *h, size_t bucket)
 
 static inline void change_bucket(struct hist *h, size_t at, uint32_t n, bool take)
 {
-    uint32_t **o = &h->octave[at / HIST_SUB];
+    uint64_t **o = &h->octave[at / HIST_SUB];
 
     if (!*o)
         make_octave(h, at);
-    uint32_t *c = &(*o)[at % HIST_SUB];
+    uint64_t *c = &(*o)[at % HIST_SUB];
     if (take)
         *c = *c > n ? *c - n : 0;
     else
-        *c = *c + n < n ? UINT32_MAX : *c + n;
+        *c += n;
 }
 
 struct buckets_in {
@@ -262,7 +257,7 @@ static uint8_t *put_scalars(uint8_t *o, const struct figures *f)
     struct {
         uint64_t v, as;
         uint8_t flag;
-    } opt[] = {{t->est, h->count, HAS_EST},
+    } opt[] = {{t->calls, h->count, HAS_CALLS},
                {t->late, 0, HAS_LATE},
                {t->errors, 0, HAS_ERRORS},
                {t->self_ns, sum, HAS_SELF},
@@ -315,9 +310,9 @@ static bool get_scalars(const uint8_t **p, const uint8_t *end, struct scalars *s
         memcpy(&sumsq_ns, *p, 8);
         *p += 8;
     }
-    uint64_t est = count, late = 0, errors = 0, self = sum, share = 0, clipped = 0, exits = 0;
+    uint64_t calls = count, late = 0, errors = 0, self = sum, share = 0, clipped = 0, exits = 0;
     uint64_t busy = 0;
-    if ((flags & HAS_EST && !get_varint(p, end, &est)) ||
+    if ((flags & HAS_CALLS && !get_varint(p, end, &calls)) ||
         (flags & HAS_LATE && !get_varint(p, end, &late)) ||
         (flags & HAS_ERRORS && !get_varint(p, end, &errors)) ||
         (flags & HAS_SELF && !get_varint(p, end, &self)))
@@ -333,7 +328,7 @@ static bool get_scalars(const uint8_t **p, const uint8_t *end, struct scalars *s
                           clipped,
                           sum_ns,
                           sumsq_ns,
-                          {est, late, errors, exits, self, share, busy}};
+                          {calls, late, errors, exits, self, share, busy}};
     return true;
 }
 
@@ -341,7 +336,7 @@ static void add_scalars(struct figures *f, const struct scalars *s)
 {
     hist_merge_scalars(&f->hist, s->count, s->sum_ns, s->sumsq_ns, s->min, s->min + s->spread,
                        s->clipped);
-    f->tally.est += s->t.est;
+    f->tally.calls += s->t.calls;
     f->tally.late += s->t.late;
     f->tally.exits += s->t.exits;
     f->tally.errors += s->t.errors;
@@ -417,7 +412,7 @@ const uint8_t *hist_codec_spread(const uint8_t *p, const uint8_t *end, struct fi
     if (!end || !get_scalars(&p, end, &s))
         return NULL;
     uint64_t rank = hist_rank(quantile, s.count), max = s.min + s.spread;
-    *said = (struct hist_codec_said){s.count, s.t.est, s.t.errors, rank == 1 ? s.min : max};
+    *said = (struct hist_codec_said){s.t.calls, s.count, s.t.errors, rank == 1 ? s.min : max};
     for (size_t i = 0; i < n; i++)
         add_scalars(into[i], &s);
     if (s.count == 1) {

@@ -25,7 +25,7 @@ const uint8_t *hist_codec_add(const uint8_t *p, const uint8_t *end, struct figur
                               enum hist_codec_what what);
 
 struct hist_codec_said {
-    uint64_t count, est, errors, value_ns; /* value: at the requested quantile */
+    uint64_t calls, est, errors, value_ns; /* value: at the requested quantile */
 };
 /* Adds one packed row to n sums at once, and sets *said to the values of the row alone. This is
  * cheaper than unpacking and merging. */

@@ -28,7 +28,8 @@ static void keep_columns(const struct core *c, struct snapshot *s, struct snap_h
                                         .known = k->known,
                                         .inside = k->inside,
                                         .count = k->count,
-                                        .errors = k->errors};
+                                        .errors = k->errors,
+                                        .estimated = k->estimated};
         add_gap(c, &col[i]);
         for (size_t b = 0; k->count && b < SCALE_BINS; b++) {
             low = k->bin[b] && b < low ? b : low;

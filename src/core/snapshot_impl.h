@@ -31,7 +31,8 @@ size_t snapshot_places(const struct core *c, struct snapshot *s, uint64_t label,
                        const struct snap_place **out, uint32_t *polls);
 /* Adds the slow requests, newest first: those that are open, then those that have ended. */
 void snapshot_add_slow(const struct core *c, struct snapshot *s, uint64_t wall_ns);
-void snapshot_fill_waits(struct snap_row *r, const struct hist *h); /* h: times in mailboxes */
+struct figures;
+void snapshot_fill_waits(struct snap_row *r, const struct figures *f); /* f: times in mailboxes */
 void snapshot_fill_busiest(const struct core *c, struct snap_row *r, uint16_t tier);
 void snapshot_add_heat(struct core *c, struct snapshot *s, const struct view_query *l);
 void snapshot_add_slow_traces(const struct core *c, struct snapshot *s, uint64_t wall_ns);

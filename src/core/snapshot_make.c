@@ -112,14 +112,14 @@ static void fill(const struct making *m, struct snap_row *r, const struct figure
 {
     const struct hist *h = &f->hist;
 
-    r->count = h->count;
-    r->est_count = f->tally.est;
+    r->count = f->tally.calls;
+    r->est_count = h->count;
     r->late = f->tally.late;
     r->exits = f->tally.exits;
     r->errors = f->tally.errors;
     if (oldest && m->c->now_ns > oldest)
         r->oldest_open_us = us(m->c->now_ns - oldest);
-    r->rate = m->s->window_s <= 0 ? 0 : m->there_s > 0 ? (double)f->tally.est / m->there_s : NAN;
+    r->rate = m->s->window_s <= 0 ? 0 : m->there_s > 0 ? (double)h->count / m->there_s : NAN;
     if (f->tally.busy_ns && m->there_s > 0)
         r->busy = (double)f->tally.busy_ns / 1e9 / m->there_s;
     if (h->count == 0)
@@ -343,7 +343,7 @@ static void add_identity(struct making *m, uint16_t tier, uint16_t ident, const 
     add_dist(m, of->tier, ident, &m->one);
     add_trend(m, r, tier, ident);
     fill(m, r, &m->one, m->requests_ns[ident], *oldest_at(m, tier, ident));
-    snapshot_fill_waits(r, &m->waits.hist);
+    snapshot_fill_waits(r, &m->waits);
     add_parts(m, r, tier, ident);
 }
 
@@ -382,7 +382,7 @@ static void add_tier(struct making *m, uint16_t tier, uint16_t number, const cha
         tier < TIER_MAX && m->c->set.note[tier] ? snapshot_text(m->s, m->c->set.note[tier]) : NULL;
     fill(m, r, &m->sum, all_ns, *oldest_at(m, tier, m->idents));
     fill_counted(m, r, tier);
-    snapshot_fill_waits(r, &m->wait_sum.hist);
+    snapshot_fill_waits(r, &m->wait_sum);
     if (!m->query->end_s && tier < TIER_MAX)
         snapshot_fill_busiest(m->c, r, tier);
     add_parts(m, r, tier, IDENT_ALL);

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-void snapshot_fill_waits(struct snap_row *r, const struct hist *h)
+void snapshot_fill_waits(struct snap_row *r, const struct figures *f)
 {
+    const struct hist *h = &f->hist;
     static const double q[] = {0.5, 0.9, 0.99, 0.999};
     double *to[] = {&r->wait_p50_us, &r->wait_p90_us, &r->wait_p99_us, &r->wait_p999_us};
     uint64_t v[sizeof q / sizeof *q];
 
-    r->waits = h->count;
+    r->waits = f->tally.calls;
     if (h->count == 0)
         return;
     hist_quantiles(h, q, v, sizeof q / sizeof *q);

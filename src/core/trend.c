@@ -72,7 +72,7 @@ static void set(struct trend *t, uint16_t tier, uint16_t ident, size_t at, uint6
 
     r->rate[at] = (float)((double)said->est / (double)seconds);
     r->p99_us[at] = (float)((double)said->value_ns / 1e3);
-    r->errors[at] = (float)((double)said->errors / (double)said->count);
+    r->errors[at] = (float)((double)said->errors / (double)said->calls);
 }
 
 /* Sets the values of a row from the sums of a slot, and resets the sums. */
@@ -82,7 +82,7 @@ static void set_sum(struct trend *t, uint16_t tier, uint16_t ident, size_t at, u
     if (f->hist.count == 0)
         return;
     set(t, tier, ident, at, seconds,
-        &(struct hist_codec_said){f->hist.count, f->tally.est, f->tally.errors,
+        &(struct hist_codec_said){f->tally.calls, f->hist.count, f->tally.errors,
                                   hist_quantile(&f->hist, QUANTILE)});
     figures_clear(f);
 }
@@ -110,7 +110,7 @@ static void read_slot(struct trend *t, const struct windows *w, const struct slo
         }
         p = hist_codec_spread(p, end, into, t->all_tiers && tier != ROW_TOTAL ? 3 : 1, QUANTILE,
                               &said);
-        if (p && said.count)
+        if (p && said.calls)
             set(t, tier, ident, at, seconds, &said);
     }
     set_sum(t, tier_now, IDENT_ALL, at, seconds, tier_sum);

@@ -55,7 +55,7 @@ void figures_merge(struct figures *into, const struct figures *from)
     if (from->hist.count == 0)
         return;
     hist_merge(&into->hist, &from->hist);
-    into->tally.est += from->tally.est;
+    into->tally.calls += from->tally.calls;
     into->tally.late += from->tally.late;
     into->tally.exits += from->tally.exits;
     into->tally.errors += from->tally.errors;

@@ -25,17 +25,18 @@
 #define ROW_MAILBOX ROW_TIERS
 #define ROW_KINDS   (ROW_TIERS + TIER_MAX)
 
-/* The values of a row that a histogram does not contain. */
+/* The values of a row that a histogram does not contain. The first four count traced calls, the
+ * times are those of all calls: each times its weight, the number of calls that it stands for. */
 struct tally {
-    uint64_t est, late, errors;
+    uint64_t calls, late, errors;
     uint64_t exits;    /* errors of processes that died inside */
     uint64_t self_ns;  /* without nested tiers */
     uint64_t share_ns; /* part of self_ns within the duration of the request */
-    uint64_t busy_ns;  /* durations of calls in processes that serve, each times its weight */
+    uint64_t busy_ns;  /* durations of calls in processes that serve */
 };
 
 struct figures {
-    struct hist hist;
+    struct hist hist; /* of all calls: each traced call as often as its weight says */
     struct tally tally;
 };
 
@@ -100,28 +101,30 @@ static inline struct row *windows_row(const struct windows *w, uint16_t tier, ui
 }
 struct row *windows_row_new(struct windows *w, uint16_t tier, uint16_t ident);
 
-/* Returns the calls of the run, with those of the running second. */
+/* Returns the traced calls of the run, with those of the running second. */
 static inline uint64_t windows_run_count(const struct windows *w, uint16_t tier, uint16_t ident)
 {
     const struct row *r = windows_row(w, tier, ident);
-    return r ? r->run.hist.count + r->cur.hist.count : 0;
+    return r ? r->run.tally.calls + r->cur.tally.calls : 0;
 }
 
-/* Adds one call to the running second. */
+/* Adds one traced call, which stands for `weight` calls, to the running second. t: of this call;
+ * its `calls` is not used, its busy_ns is
+ * that of all `weight` calls. */
 static inline void windows_add(struct windows *w, uint16_t tier, uint16_t ident,
-                               uint64_t duration_ns, const struct tally *t)
+                               uint64_t duration_ns, uint64_t weight, const struct tally *t)
 {
     struct row *r = windows_row(w, tier, ident);
     if (__builtin_expect(!r, 0))
         r = windows_row_new(w, tier, ident);
     w->busy++;
-    hist_add(&r->cur.hist, duration_ns);
-    r->cur.tally.est += t->est;
+    hist_add_n(&r->cur.hist, duration_ns, weight);
+    r->cur.tally.calls++;
     r->cur.tally.late += t->late;
     r->cur.tally.exits += t->exits;
     r->cur.tally.errors += t->errors;
-    r->cur.tally.self_ns += t->self_ns;
-    r->cur.tally.share_ns += t->share_ns;
+    r->cur.tally.self_ns += t->self_ns * weight;
+    r->cur.tally.share_ns += t->share_ns * weight;
     r->cur.tally.busy_ns += t->busy_ns;
 }
 

@@ -99,8 +99,8 @@ static void draw_title(struct canvas *c, struct rect a, const struct snap_row *r
     char count[FORMAT_BYTES];
     format_count(s->dist.count, count);
     int col = rows_title(c, a, r);
-    canvas_textf(c, a.row, a.col + col + 2, a.cols - col - 2, STYLE_HEAD, "%s calls by duration",
-                 count);
+    canvas_textf(c, a.row, a.col + col + 2, a.cols - col - 2, STYLE_HEAD, "%s%s calls by duration",
+                 r->est_count != r->count ? "~" : "", count);
 }
 
 static void draw_figures(struct canvas *c, struct rect a, int row, const struct snap_row *r)

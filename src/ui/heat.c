@@ -194,12 +194,13 @@ static void draw_info(const struct heat_state *t, struct canvas *c, struct rect 
         canvas_textf(c, a.row, a.col, a.cols, STYLE_DIM, "no calls %s-%s", from, to);
     } else {
         char errors[40] = "";
+        const char *about = k->estimated ? "~" : "";
         if (k->errors) {
-            snprintf(errors, sizeof errors, ", %" PRIu64 " error%s", k->errors,
+            snprintf(errors, sizeof errors, ", %s%" PRIu64 " error%s", about, k->errors,
                      k->errors == 1 ? "" : "s");
         }
-        canvas_textf(c, a.row, a.col, a.cols, STYLE_BOLD, "%s of %s-%s  %s-%s  (of %s calls%s)",
-                     count, low, high, from, to, all, errors);
+        canvas_textf(c, a.row, a.col, a.cols, STYLE_BOLD, "%s%s of %s-%s  %s-%s  (of %s%s calls%s)",
+                     about, count, low, high, from, to, about, all, errors);
     }
 }
 

@@ -97,7 +97,7 @@ static void fill_history(struct core *c, uint64_t seconds)
         figures_init(&second[i]);
         for (int k = 0; k < CALLS_PER_SECOND; k++)
             hist_add(&second[i].hist, spread[next_random(&x) % SPREAD]);
-        second[i].tally = (struct tally){.est = CALLS_PER_SECOND,
+        second[i].tally = (struct tally){.calls = CALLS_PER_SECOND,
                                          .self_ns = (uint64_t)second[i].hist.sum_ns / 2,
                                          .share_ns = (uint64_t)second[i].hist.sum_ns / 2};
     }

@@ -507,7 +507,8 @@ static struct core *core_of(struct core_limits l, struct intern *names)
 /* ---- the naive model ---- */
 
 struct sums {
-    uint64_t count, est, errors, late, total, min, max, share, self;
+    uint64_t count, est, errors, late, min, max; /* est: the sum of the weights */
+    uint64_t total, share, self;                 /* each duration times its weight */
 };
 
 static struct sums want[TIERS + 1][IDENTS]; /* the last: _total */
@@ -528,7 +529,7 @@ static void add(struct sums *s, uint64_t duration, uint32_t weight, bool error, 
     s->est += weight;
     s->errors += error;
     s->late += late;
-    s->total += duration;
+    s->total += duration * weight;
 }
 
 static int by_u64(const void *a, const void *b)
@@ -557,7 +558,8 @@ static void share_out(int req, const int *member, int n)
             if (vm.call[member[i]].start <= stamp[k] && vm.call[member[i]].end > stamp[k])
                 owner = member[i];
         assert_true(owner >= 0);
-        want[vm.call[owner].tier][ident_index(r->ident)].share += stamp[k + 1] - stamp[k];
+        want[vm.call[owner].tier][ident_index(r->ident)].share +=
+            (stamp[k + 1] - stamp[k]) * r->weight;
     }
 }
 
@@ -579,7 +581,7 @@ static void sum_up(uint64_t *unattributed, uint64_t *requests)
         uint64_t all = c->end - c->start;
         struct sums *s = &want[c->tier][ident_index(c->ident)];
         add(s, all, c->weight, c->error, c->late);
-        s->self += all > c->child ? all - c->child : 0;
+        s->self += all > c->child ? (all - c->child) * c->weight : 0;
         if (c->req >= 0 && !c->late) {
             next[i] = first[c->req];
             first[c->req] = i;
@@ -623,7 +625,7 @@ static void compare(const struct snapshot *s)
         near("count", r, (double)r->count, (double)w->count);
         near("est", r, (double)r->est_count, (double)w->est);
         near("errors", r, (double)r->errors, (double)w->errors);
-        near("mean", r, r->mean_us, (double)w->total / (double)w->count / 1e3);
+        near("mean", r, r->mean_us, (double)w->total / (double)w->est / 1e3);
         near("min", r, r->min_us, (double)w->min / 1e3);
         near("max", r, r->max_us, (double)w->max / 1e3);
         if (tier < TIERS)
@@ -633,7 +635,7 @@ static void compare(const struct snapshot *s)
         else if (!vm.has_entry && !isnan(r->share))
             fail_msg("%s has a share of requests: %f", r->tier_name, r->share);
         if (tier < TIERS && !vm.has_entry)
-            near("self", r, r->self_us, (double)w->self / (double)w->count / 1e3);
+            near("self", r, r->self_us, (double)w->self / (double)w->est / 1e3);
         rows++;
     }
     for (int t = 0; t <= TIERS; t++)

@@ -15,7 +15,7 @@
 
 #define SEC UINT64_C(1000000000)
 
-enum { TIERS = 3, IDENTS = 4, LIST = 1 << 17 };
+enum { TIERS = 3, IDENTS = 4, LIST = 1 << 17, WEIGHT = 2 }; /* each call stands for two */
 
 static struct happened {
     uint64_t sec, value;
@@ -66,13 +66,13 @@ static void run(struct fix *f, int seconds, uint64_t busy)
     for (int s = 0; s < seconds; s++) {
         for (uint64_t n = busy ? rng() % busy : 0; n > 0; n--) {
             uint64_t value = rng() % (UINT64_C(1) << (1 + rng() % 48));
-            struct tally t = {.est = 2, .errors = rng() % 7 == 0};
+            struct tally t = {.errors = rng() % 7 == 0};
             uint16_t tier = (uint16_t)(rng() % (TIERS + 1));
             struct happened h = {f->c->windows.sec, value, tier < TIERS ? tier : ROW_TOTAL,
                                  f->ident[rng() % IDENTS], t.errors};
             if (h.tier == ROW_TOTAL && f->c->tiers.entry == TIER_NONE)
                 h.tier = 1;
-            windows_add(&f->c->windows, h.tier, h.ident, value, &t);
+            windows_add(&f->c->windows, h.tier, h.ident, value, WEIGHT, &t);
             assert_true(listed < LIST);
             list[listed++] = h;
         }
@@ -107,11 +107,11 @@ static void check_column(const struct fix *f, const struct snap_heat *h, size_t 
         if (list[i].sec < k->from_s || list[i].sec >= k->to_s || list[i].sec >= f->c->windows.sec ||
             !is_of(f, &list[i], h->tier, h->ident_n))
             continue;
-        count++;
-        errors += list[i].error;
+        count += WEIGHT;
+        errors += WEIGHT * list[i].error;
         uint64_t low = hist_bucket_low(hist_bucket_of(list[i].value));
         uint64_t mid = low + (hist_bucket_high(hist_bucket_of(list[i].value)) - low) / 2;
-        bin[scale_bin(mid)]++;
+        bin[scale_bin(mid)] += WEIGHT;
     }
     assert_int_equal(k->count, count);
     assert_int_equal(k->errors, errors);
@@ -149,7 +149,7 @@ static void check_map(struct fix *f, struct view_query l, uint32_t col_s)
     for (size_t i = 0; i < listed; i++)
         count += is_of(f, &list[i], l.tier, l.ident) && list[i].sec >= h->col[0].from_s &&
                  list[i].sec < at && list[i].sec < sec;
-    assert_int_equal(sum, count);
+    assert_int_equal(sum, WEIGHT * count);
     snapshot_free(s);
 }
 
@@ -270,7 +270,7 @@ static void rows_and_distribution_of_the_past(void **state)
             assert_int_equal(r ? r->count : 0, count);
             for (size_t b = 0; b < s->dist.n; b++)
                 sum += s->dist.bin[b];
-            assert_true(sum == count && s->dist.count == count);
+            assert_true(sum == WEIGHT * count && s->dist.count == WEIGHT * count);
             snapshot_free(s);
         }
         fix_free(&f);
@@ -287,19 +287,19 @@ static void check_trend(const struct fix *f, const struct snapshot *s, const str
         bool before = end + i < SNAP_TREND;
         for (size_t k = 0; k < listed && !before; k++)
             if (list[k].sec == end + i - SNAP_TREND && is_of(f, &list[k], r->tier, r->ident_n)) {
-                hist_add(&h, list[k].value);
+                hist_add_n(&h, list[k].value, WEIGHT);
                 errors += list[k].error;
             }
         if (before)
             assert_true(isnan(r->trend_rate[i]));
         else
-            assert_true(r->trend_rate[i] == (float)(2 * h.count));
+            assert_true(r->trend_rate[i] == (float)h.count);
         if (h.count)
             assert_true(r->trend_p99_us[i] == (float)((double)hist_quantile(&h, 0.99) / 1e3));
         else
             assert_true(isnan(r->trend_p99_us[i]));
         if (h.count)
-            assert_true(r->trend_errors[i] == (float)((double)errors / (double)h.count));
+            assert_true(r->trend_errors[i] == (float)((double)(WEIGHT * errors) / (double)h.count));
         else
             assert_true(isnan(r->trend_errors[i]));
         hist_release(&h);

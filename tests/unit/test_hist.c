@@ -209,25 +209,51 @@ static void deviation_of_equal_values_is_zero(void **state)
     hist_release(&h);
 }
 
-static void counters_saturate(void **state)
+/* A counter of the packed form has 32 bits. */
+static void packed_counters_saturate(void **state)
 {
     (void)state;
     static const uint8_t full[] = {5, 0xff, 0xff, 0xff, 0xff, 0x0f}; /* bucket 5, UINT32_MAX */
+    uint8_t out[sizeof full];
     struct hist h, other;
     hist_init(&h);
     hist_init(&other);
     assert_true(hist_unpack_add(&h, full, sizeof full));
     assert_int_equal(hist_bucket_count(&h, 5), UINT32_MAX);
     hist_add(&h, 5);
-    assert_int_equal(hist_bucket_count(&h, 5), UINT32_MAX);
     hist_merge(&other, &h);
     hist_merge(&other, &h);
-    assert_int_equal(hist_bucket_count(&other, 5), UINT32_MAX);
+    assert_int_equal(hist_bucket_count(&other, 5), 2 * ((uint64_t)UINT32_MAX + 1));
+    assert_int_equal(hist_pack(&other, out, sizeof out), sizeof full);
+    assert_memory_equal(out, full, sizeof full);
     hist_merge_scalars(&h, UINT64_MAX / 2, 0, 0, 5, 9,
                        0); /* count is larger than the sum of the buckets */
     assert_int_equal(hist_quantile(&h, 0.9), 9);
     hist_release(&h);
     hist_release(&other);
+}
+
+static void a_weight_is_a_repetition(void **state)
+{
+    (void)state;
+    struct hist h, repeated;
+    hist_init(&h);
+    hist_init(&repeated);
+    for (int i = 0; i < 1000; i++) {
+        uint64_t value = distributions[rng() % DISTRIBUTIONS](), n = rng() % 20;
+        hist_add_n(&h, value, n);
+        for (; n > 0; n--)
+            hist_add(&repeated, value);
+    }
+    assert_int_equal(h.count, repeated.count);
+    assert_int_equal(h.clipped, repeated.clipped);
+    assert_int_equal(h.min_ns, repeated.min_ns);
+    assert_int_equal(h.max_ns, repeated.max_ns);
+    same_buckets(&h, &repeated);
+    assert_true(fabs(hist_mean(&h) - hist_mean(&repeated)) <= 1e-9 * hist_mean(&h));
+    assert_true(fabs(hist_sd(&h) - hist_sd(&repeated)) <= 1e-6 * hist_sd(&h));
+    hist_release(&h);
+    hist_release(&repeated);
 }
 
 static struct hist random_hist(void)
@@ -347,7 +373,8 @@ int main(void)
         cmocka_unit_test(buckets_tile_the_line),
         cmocka_unit_test(empty_and_odd_values),
         cmocka_unit_test(deviation_of_equal_values_is_zero),
-        cmocka_unit_test(counters_saturate),
+        cmocka_unit_test(packed_counters_saturate),
+        cmocka_unit_test(a_weight_is_a_repetition),
         cmocka_unit_test(hist_codec_and_unpack),
         cmocka_unit_test(every_truncation_survives),
         cmocka_unit_test(malformed_is_refused),

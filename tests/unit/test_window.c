@@ -26,23 +26,24 @@ static uint16_t pick(uint16_t n)
 static struct happened {
     uint64_t sec, value;
     uint16_t tier, ident;
+    uint64_t weight;
     struct tally t;
 } list[LIST];
 static size_t listed;
 
 static void happen(struct windows *w, uint16_t tier, uint16_t ident, uint64_t value)
 {
-    struct tally t = {.est = 1 + rng() % 3,
-                      .late = rng() % 10 == 0,
+    uint64_t weight = 1 + rng() % 3;
+    struct tally t = {.late = rng() % 10 == 0,
                       .errors = rng() % 20 == 0,
                       .exits = rng() % 20 == 0,
                       .self_ns = value / 2,
                       .share_ns = value / 3,
                       .busy_ns = value % 3 ? 0 : 2 * value};
 
-    windows_add(w, tier, ident, value, &t);
+    windows_add(w, tier, ident, value, weight, &t);
     assert_true(listed < LIST);
-    list[listed++] = (struct happened){w->sec, value, tier, ident, t};
+    list[listed++] = (struct happened){w->sec, value, tier, ident, weight, t};
 }
 
 static void expect_same(const struct figures *got, const struct figures *want)
@@ -75,13 +76,14 @@ static void expect_view(struct windows *w, uint64_t first, uint64_t end)
             for (size_t i = 0; i < listed; i++)
                 if (list[i].tier == tier && list[i].ident == id && list[i].sec >= first &&
                     list[i].sec < end) {
-                    hist_add(&want.hist, list[i].value);
-                    want.tally.est += list[i].t.est;
+                    for (uint64_t n = list[i].weight; n > 0; n--)
+                        hist_add(&want.hist, list[i].value);
+                    want.tally.calls++;
                     want.tally.late += list[i].t.late;
                     want.tally.errors += list[i].t.errors;
                     want.tally.exits += list[i].t.exits;
-                    want.tally.self_ns += list[i].t.self_ns;
-                    want.tally.share_ns += list[i].t.share_ns;
+                    want.tally.self_ns += list[i].t.self_ns * list[i].weight;
+                    want.tally.share_ns += list[i].t.share_ns * list[i].weight;
                     want.tally.busy_ns += list[i].t.busy_ns;
                 }
             expect_same(&got, &want);

@@ -20,13 +20,15 @@
 struct hist {
     uint64_t count, min_ns, max_ns, clipped; /* min_ns is UINT64_MAX when empty */
     double sum_ns, sumsq_ns;
-    uint32_t *octave[HIST_OCTAVES + 1]; /* HIST_SUB counters each, saturating; NULL: all zero */
+    uint64_t *octave[HIST_OCTAVES + 1]; /* HIST_SUB counters each; NULL: all zero */
 };
 
 void hist_init(struct hist *h);
 void hist_release(struct hist *h);
 void hist_clear(struct hist *h); /* keeps the memory of the octaves, zeroed */
 void hist_add(struct hist *h, uint64_t value_ns);
+/* Adds a value n times: it stands for n values, for example because one of n was measured. */
+void hist_add_n(struct hist *h, uint64_t value_ns, uint64_t n);
 void hist_merge(struct hist *into, const struct hist *from); /* `into` and `from` must differ */
 /* Adds everything except the buckets. Callers of hist_unpack_add use it, because that function adds
  * only the buckets. */
@@ -51,7 +53,7 @@ uint64_t hist_bucket_low(size_t bucket);  /* least value in the bucket */
 uint64_t hist_bucket_high(size_t bucket); /* greatest value in the bucket */
 uint64_t hist_bucket_count(const struct hist *h, size_t bucket);
 
-/* The sparse form: pairs of varint(bucket delta) and varint(count). Returns the bytes written; when
+/* The sparse form: pairs of varint(bucket delta) and varint(count, at most UINT32_MAX). Returns the bytes written; when
  * more than cap_bytes are needed, writes nothing and returns the bytes needed. */
 size_t hist_pack(const struct hist *h, uint8_t *out, size_t cap_bytes);
 /* Adds the packed buckets to `into`. It does not add count, sums, min and max; the caller adds

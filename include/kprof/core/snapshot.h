@@ -48,7 +48,9 @@ struct snap_row {
     bool former;          /* only a former rule gave this identity */
     uint64_t count;       /* traced and aggregated calls in the window */
     uint64_t run_count;   /* tiers only: calls since values were last reset, in any window */
-    uint64_t est_count;   /* `count`, each call times the sampling in use when it was traced */
+    /* `count`, each call times the sampling in use when it was traced (its weight). Times and
+     * quantiles are those of all calls, too: each call counts as often as its weight says. */
+    uint64_t est_count;
     uint64_t late, errors, exits; /* exits: errors of processes that died inside the call */
     /* Calls that the VM counted while the breaker was open; 0 for identities. They are not in
      * `count`; their durations are not known. Only rate includes them. */
@@ -101,17 +103,18 @@ struct snap_dist {
     uint16_t tier, ident_n;
     size_t low, n; /* bins low .. low + n - 1 contain all calls */
     const uint64_t *bin;
-    uint64_t count;
+    uint64_t count; /* est_count of the row */
 };
 
 /* One column of the heat map. If single seconds are no longer stored, a column may cover more than
  * its own seconds; the following columns are then inside it and empty. */
 struct snap_heat_col {
-    uint64_t from_s, to_s; /* the seconds it covers */
-    bool known;            /* false: nothing is stored of it */
-    bool inside;           /* the nearest earlier column with inside == false covers its time */
-    uint64_t count, errors;
-    double gap_s; /* seconds of its time in which nothing was traced */
+    uint64_t from_s, to_s;  /* the seconds it covers */
+    bool known;             /* false: nothing is stored of it */
+    bool inside;            /* the nearest earlier column with inside == false covers its time */
+    uint64_t count, errors; /* estimates for all calls, as est_count of a row is */
+    bool estimated;         /* calls were sampled: count, errors and bins are not exact */
+    double gap_s;           /* seconds of its time in which nothing was traced */
     enum gap_reason gap;
     const uint32_t *bin; /* bins as in snap_heat; NULL: no calls */
 };
