@@ -17,35 +17,46 @@
 #define ATOMS_LEAST     5000
 #define PROCESSES_LEAST 50
 
-/* Runs on the node, in a process that runs no code of the agent. The registered name reserves the
+/* Runs on the node, in processes that run no code of the agent. It needs no module that may not be
+ * loaded yet (erl_eval makes binaries with eval_bits). The registered name reserves the
  * slot: registering is atomic, so two kprof-tops do not load into one slot. The node's code server
- * may hang (on some VMs forever): the wait is limited, and a module that is loaded later is
- * unloaded. */
+ * may hang (on some VMs forever): the wait is limited. A module that is loaded later is unloaded,
+ * and the slot stays reserved until then; otherwise the next attempt would load the same module
+ * again. */
 static const char install_text[] =
     "fun(Slot, Controller, Agent, Tools, Beam, Opts, Ms) ->"
-    "  Load = fun(From) ->"
-    "    From ! {self(), code:load_binary(Agent, [], Beam)},"
-    "    receive keep -> ok; drop -> code:delete(Agent), code:purge(Agent) end "
+    "  Unload = fun() -> code:purge(Agent), code:delete(Agent), code:purge(Agent) end,"
+    "  Free = fun() ->"
+    "    (catch erlang:register(Slot, self())) =:= true andalso"
+    "      not erlang:module_loaded(Agent) andalso not erlang:module_loaded(Tools) andalso "
+    "      erlang:whereis(Controller) =:= undefined "
     "  end,"
-    "  Free = (catch erlang:register(Slot, self())) =:= true andalso"
-    "    not erlang:module_loaded(Agent) andalso not erlang:module_loaded(Tools) andalso "
-    "    erlang:whereis(Controller) =:= undefined,"
-    "  case Free of"
-    "    false -> taken;"
-    "    true ->"
-    "      Me = self(),"
-    "      Loader = erlang:spawn(fun() -> Load(Me) end),"
-    "      receive"
-    "        {Loader, {module, Agent}} ->"
-    "          R = (catch Agent:controller_start(Opts)),"
-    "          Loader ! case is_tuple(R) andalso element(1, R) of ok -> keep; _ -> drop end,"
-    "          R;"
-    "        {Loader, Why} -> Loader ! keep, {load, Agent, Why}"
-    "      after Ms ->"
-    "        Loader ! drop,"
-    "        {error, code_server, <<\"the node's code server does not answer: it hangs, or \","
-    "          \"is busy loading; nothing was loaded\">>}"
-    "      end "
+    "  Load = fun(From) ->"
+    "    case Free() of"
+    "      false -> From ! {self(), taken};"
+    "      true ->"
+    "        erlang:monitor(process, From),"
+    "        From ! {self(), code:load_binary(Agent, [], Beam)},"
+    "        receive"
+    "          keep -> ok;"
+    "          drop -> Unload();"
+    "          {'DOWN', _, _, _, _} -> erlang:whereis(Controller) =/= undefined orelse Unload() "
+    "        end "
+    "    end "
+    "  end,"
+    "  Me = self(),"
+    "  Loader = erlang:spawn(fun() -> Load(Me) end),"
+    "  receive"
+    "    {Loader, {module, Agent}} ->"
+    "      R = (catch Agent:controller_start(Opts)),"
+    "      Loader ! case is_tuple(R) andalso element(1, R) of ok -> keep; _ -> drop end,"
+    "      R;"
+    "    {Loader, taken} -> taken;"
+    "    {Loader, Why} -> Loader ! keep, {load, Agent, Why}"
+    "  after Ms ->"
+    "    Loader ! drop,"
+    "    {error, code_server, \"the node's code server does not answer: it hangs, or is busy \""
+    "      \"loading; nothing was loaded\"}"
     "  end "
     "end.";
 

@@ -8,7 +8,7 @@ import tempfile
 import threading
 
 import kp
-from common import OTPS, RULE, attach, clean, tiers, workload_node
+from common import OTPS, RULE, attach, clean, one_sentence, tiers, workload_node
 
 ALL = ["request/1", "parse/1", "db/1", "format/1", "account/1", "cache/1"]
 
@@ -57,6 +57,28 @@ def test_interrupt_leaves_nothing_and_prints_a_receipt(otp):
         clean(n)
         no_token(n)
         n.eval("workload:load_done()", 30)
+
+
+@kp.each(*OTPS)
+def test_attaching_while_the_code_server_hangs(otp):
+    """Each attempt fails after some seconds. What the code server loads when it goes on is unloaded."""
+    with workload_node(otp) as n:
+        k = attach(n, *tiers("request/1"))  # loads the modules of OTP that attaching needs
+        k.tracing()
+        k.interrupt()
+        clean(n)
+        n.eval("begin Me = self(), spawn(fun() -> register(holder, self()), erlang:suspend_process(whereis(code_server)),"
+               " Me ! held, receive go -> ok end end), receive held -> ok end end")
+        for _ in range(3):
+            k = attach(n, *tiers("request/1"))
+            k.wait()
+            one_sentence(k, 1, n.name, "code server does not answer")
+        # each attempt keeps its slot: it must not be loaded into twice
+        assert n.eval("length([N || N <- registered(), lists:prefix(\"kprof_slot_\", atom_to_list(N))])") == 3
+        n.eval("holder ! go")
+        loaded = "[M || M <- erlang:loaded(), lists:prefix(\"kprof_\", atom_to_list(M))] ++ [N || N <- registered(), lists:prefix(\"kprof_\", atom_to_list(N))]"
+        kp.until(30, lambda: n.eval("length(%s)" % loaded) == 0, 0.1, what=lambda: "nothing of kprof-top is loaded: %s" % n.eval("lists:flatten(io_lib:format(\"~p\", [%s]))" % loaded))
+        clean(n)
 
 
 @kp.each("SIGTERM", "SIGHUP")

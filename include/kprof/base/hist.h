@@ -53,8 +53,9 @@ uint64_t hist_bucket_low(size_t bucket);  /* least value in the bucket */
 uint64_t hist_bucket_high(size_t bucket); /* greatest value in the bucket */
 uint64_t hist_bucket_count(const struct hist *h, size_t bucket);
 
-/* The sparse form: pairs of varint(bucket delta) and varint(count, at most UINT32_MAX). Returns the bytes written; when
- * more than cap_bytes are needed, writes nothing and returns the bytes needed. */
+/* The sparse form: pairs of varint(bucket delta) and varint(count, at most UINT32_MAX). Returns the
+ * bytes written; when more than cap_bytes are needed, writes nothing and returns the bytes needed.
+ */
 size_t hist_pack(const struct hist *h, uint8_t *out, size_t cap_bytes);
 /* Adds the packed buckets to `into`. It does not add count, sums, min and max; the caller adds
  * these with hist_merge_scalars. Returns false when the bytes are malformed; the buckets before the
