@@ -4,6 +4,9 @@
 
 #include <kprof/erl/enc.h>
 
+/* While this thread waits, it cannot switch tracing off, or detach. */
+#define LOAD_MS 4000
+
 /* {tools, Beam} -> ok | {error, load, Text}. The node's code server loads it, and may hang. */
 static int load_tools(struct session *s, int timeout_ms, struct err *e)
 {
@@ -16,6 +19,7 @@ static int load_tools(struct session *s, int timeout_ms, struct err *e)
 
     if (session_has_room(s, e) < 0)
         return -1;
+    timeout_ms = timeout_ms < LOAD_MS ? timeout_ms : LOAD_MS;
     agent_module_make(AGENT_TOOLS, s->slot, &tools);
     buf_init(&request, 0);
     buf_init(&answer, SESSION_ANSWER_BYTES);

@@ -186,15 +186,29 @@ static void draw_info(const struct full_state *t, struct canvas *c, struct rect 
     buf_release(&name);
 }
 
+/* The processes of the trace. */
+static unsigned processes(const struct call_tree *t)
+{
+    unsigned n = 0;
+    for (uint32_t i = 1; i < call_tree_nodes(t); i++) {
+        n += call_tree_node(t, i)->parent == 0;
+    }
+    return n;
+}
+
 void full_draw_title(const struct full_state *t, struct canvas *c, struct rect a, const char *what,
                      const char *more)
 {
-    char total[FORMAT_BYTES];
+    char total[FORMAT_BYTES], in[40] = "";
     const char *hidden = full_state_hidden(t);
+    unsigned n = processes(t->call_tree);
     ns_text(call_tree_node(t->call_tree, 0)->total_ns, total);
+    if (n > 1) { /* they may have run at the same time, so it is not the duration of the request */
+        snprintf(in, sizeof in, " in %u processes", n);
+    }
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
-    canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "%s of %s  %s, %" PRIu64 " events%s%s%s%s",
-                 what, t->of.what, total, call_tree_counts(t->call_tree)->events,
+    canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "%s of %s  %s%s, %" PRIu64 " events%s%s%s%s",
+                 what, t->of.what, total, in, call_tree_counts(t->call_tree)->events,
                  hidden[0] ? ", " : "", hidden, more[0] ? ", " : "", more);
 }
 
