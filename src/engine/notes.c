@@ -20,6 +20,23 @@ static void take_reason(struct engine *g, const char *text)
         *next = 0;
 }
 
+/* "MFA was loaded: it is traced again": its tier exists now. */
+static void take_reload(struct engine *g, const char *text)
+{
+    static const char after[] = " was loaded: it is traced again";
+    const struct tierset *t = core_tiers(g->core);
+
+    for (uint16_t i = 0; i < t->n; i++) {
+        size_t n = strlen(t->tier[i].mfa);
+        if (!g->configuration.unmatched[i] || strncmp(text, t->tier[i].mfa, n) != 0 ||
+            strcmp(text + n, after) != 0)
+            continue;
+        g->configuration.unmatched[i] = g->configuration.absent[i] = false;
+        g->configuration.missing[0] = 0;
+        core_tier_note(g->core, i, NULL);
+    }
+}
+
 void notes_take(struct engine *g)
 {
     struct stream_note n;
@@ -31,6 +48,8 @@ void notes_take(struct engine *g)
             g->configuration.wanted.tracing = false;
             configuration_push(g);
         }
+        if (strcmp(n.tag, "reload") == 0)
+            take_reload(g, n.text);
         if (strcmp(n.tag, "overload") == 0)
             take_reason(g, n.text);
         if (strcmp(n.tag, "stacks") == 0)

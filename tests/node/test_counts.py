@@ -188,6 +188,23 @@ def test_reloaded_module_goes_on():
         clean(n)
 
 
+def test_a_module_that_is_loaded_later():
+    """Its tier has the note that it is not loaded, until it is."""
+    with workload_node(25) as n:
+        k = attach(n, "-t", "late=tight:tier/1", "-e", "none")
+        k.tracing()
+        k.wait_json(10, lambda r: "no module tight is loaded" in ((kp.row(r, "late") or {}).get("note") or ""))
+        n.eval("code:ensure_loaded(tight)")
+
+        def counted():
+            n.eval("tight:tier(1)")
+            return (kp.row(k.rows[-1], "late") or {"count": 0})["count"] > 0
+        kp.until(15, counted, 0.2, what=lambda: "calls count when the module is loaded: " + k.saw())
+        k.wait_json(10, lambda r: "no module" not in (kp.row(r, "late").get("note") or ""))
+        assert k.interrupt() == 0, k.saw()
+        clean(n)
+
+
 def test_a_process_that_dies_inside_a_call():
     """Before, the call is listed as open, with the name of its process; then as an error with its reason."""
     with kp.Node(25) as n:
