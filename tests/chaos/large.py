@@ -289,9 +289,10 @@ def main():
         runs.append(Run(otp, a.processes))
         runs[-1].all_of_it()
     text = "## A large node\n\n%d processes, %d cores (%s). A process of normal priority on the node ticks every 1 ms; a stall is the time\n" \
-        "between two ticks. Each cell of a `stall` row has three values: the longest stall, the sum of the stalls over 5 ms (a mean if the step\n" \
-        "ran three times), and the longest stall of an idle node on the same machine. A stall that the idle node also has comes\n" \
-        "from the machine. `+10 ms`: the limit above the control, which is measured while kprof-top is not attached; **!** marks a value\nthat misses its goal.\n\n%s" % (
+        "between two ticks. Each cell of a `stall` row has three values: the longest stall, the sum of the stalls over 5 ms (a\n" \
+        "mean if the step ran three times), and the longest stall of an idle node on the same machine. A stall that the idle node\n" \
+        "also has comes from the machine. `+10 ms`: at most 10 ms longer than the longest stall of the row `stall: control`,\n" \
+        "which is measured while kprof-top is not attached; **!** marks a value that misses its goal.\n\n%s" % (
             a.processes, os.cpu_count(), platform.machine(), table(runs))
     print("\n" + text)
     failed = [x for r in runs for x in r.failed]
