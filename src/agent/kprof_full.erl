@@ -79,9 +79,7 @@ beat(#s{full = #full{busy = Busy} = Full} = S) ->
 kill(none) ->
     ok;
 kill({Tracer, _, _} = Full) ->
-    Ref = erlang:monitor(process, Tracer),
-    exit(Tracer, kill),
-    receive {'DOWN', Ref, _, _, _} -> ok end,
+    kprof_node:kill(Tracer),
     clear(Full).
 
 %% The tracer is dead. Its session and all flags ended with it; patterns of the common trace did not.

@@ -1,4 +1,4 @@
-%% The VM: its sessions and other tracers, the control word, its load.
+%% The VM: its sessions and other tracers, the control word, its load; the agent's own modules and processes there.
 -module(kprof_node).
 -export([
     isolated/0, busy/2, staying/0, others/1, beside/0, agents/0, tracer_of/1, control_word/0, ticket/0, restore/1, info/3, cpu/0,

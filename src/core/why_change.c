@@ -8,8 +8,7 @@
 
 #define ERRORS_LEAST 10   /* calls of a tier that failed, */
 #define ERRORS_SHARE 0.05 /* ... and their part of its calls */
-#define ONE_TIMES                                                                                  \
-    3.0 /* one identity is reported, not all, if its part is this many times as large */
+#define ONE_TIMES    3.0  /* one identity, not all, if its part is this many times as large */
 #define RISEN_LEAST  0.01 /* or at least this part of the latest calls, if it is */
 #define RISEN_TIMES  5.0  /* ... this many times the part of the calls before them */
 #define RISEN_SCORE  0.2

@@ -109,8 +109,7 @@ static inline uint64_t windows_run_count(const struct windows *w, uint16_t tier,
 }
 
 /* Adds one traced call, which stands for `weight` calls, to the running second. t: of this call;
- * its `calls` is not used, its busy_ns is
- * that of all `weight` calls. */
+ * its `calls` is not used, and its busy_ns is that of all `weight` calls. */
 static inline void windows_add(struct windows *w, uint16_t tier, uint16_t ident,
                                uint64_t duration_ns, uint64_t weight, const struct tally *t)
 {
