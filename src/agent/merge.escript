@@ -16,7 +16,7 @@
 main([Dir | Files]) ->
     Parsed = [parse(F) || F <- Files],
     put(names, maps:from_list([{M, prefix(M)} || {M, _} <- Parsed])),
-    put(targets, maps:from_list([{M, target(Forms)} || {M, Forms} <- Parsed])),
+    put(targets, maps:from_list([{M, declared(Forms)} || {M, Forms} <- Parsed])),
     put(exports, [{?AGENT, {id, 1}}, {?AGENT, {controller_start, 1}}]),
     Functions = [{target(M), slotted(functions(M, Forms))} || {M, Forms} <- Parsed],
     Id = {function, 0, id, 1, [{clause, 0, [{var, 0, 'X'}], [], [{var, 0, 'X'}]}]},
@@ -33,14 +33,14 @@ write(Dir, Module, Functions) ->
         Error -> fail("cannot compile ~s: ~p", [Module, Error])
     end.
 
-%% The module that gets the functions of a source.
-target(Forms) when is_list(Forms) ->
+%% The module that gets the functions of a source, as the source says.
+declared(Forms) ->
     case [What || {attribute, _, agent, What} <- Forms] of
         [] -> ?AGENT;
         [tools] -> ?TOOLS
-    end;
-target(M) ->
-    map_get(M, get(targets)).
+    end.
+
+target(M) -> map_get(M, get(targets)).
 
 fail(Format, Args) ->
     io:format(standard_error, "merge.escript: " ++ Format ++ "~n", Args),

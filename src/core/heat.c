@@ -49,21 +49,14 @@ static void slot_sum(struct heat *h, const struct windows *w, const struct slot 
     }
 }
 
-/* The calls counted as failed are the traced ones; the column has all calls. */
-static uint64_t errors_of_all(const struct figures *sum)
-{
-    uint64_t calls = sum->tally.calls;
-    return calls ? (uint64_t)((double)sum->tally.errors * (double)sum->hist.count / (double)calls +
-                              0.5)
-                 : 0;
-}
-
 static void column_fill(struct heat_col *c, const struct figures *sum)
 {
     uint64_t bin[SCALE_BINS] = {0};
 
     c->count = sum->hist.count;
-    c->errors = errors_of_all(sum);
+    c->errors = snapshot_estimate(
+        &(struct snap_row){.count = sum->tally.calls, .est_count = sum->hist.count},
+        sum->tally.errors);
     c->estimated = sum->hist.count != sum->tally.calls;
     memset(c->bin, 0, sizeof c->bin);
     if (c->count == 0)

@@ -190,8 +190,8 @@ static void draw_info(const struct full_state *t, struct canvas *c, struct rect 
 static unsigned processes(const struct call_tree *t)
 {
     unsigned n = 0;
-    for (uint32_t i = 1; i < call_tree_nodes(t); i++) {
-        n += call_tree_node(t, i)->parent == 0;
+    for (uint32_t i = call_tree_node(t, 0)->first_child; i; i = call_tree_node(t, i)->next) {
+        n++;
     }
     return n;
 }
