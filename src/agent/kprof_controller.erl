@@ -136,6 +136,8 @@ loop(S) ->
         {adjust, Relay} when Relay =:= S#s.relay ->
             erlang:send_after(?ADJUST_MS, self(), {adjust, Relay}),
             loop(kprof_limits:adjust(S));
+        {part_time, Timer} when Timer =:= S#s.part_time#part_time.timer ->
+            loop(kprof_part_time:step(S));
         {flood, Relay, Waiting} when Relay =:= S#s.relay ->
             loop(kprof_limits:flood(Waiting, S));
         {over, Relay} when Relay =:= S#s.relay ->

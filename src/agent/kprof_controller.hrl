@@ -1,5 +1,5 @@
 %% The state of the controller: one process, whose functions are in kprof_controller, kprof_link, kprof_heartbeat,
-%% kprof_tracing, kprof_limits, kprof_sampling, kprof_tier_rates, kprof_requests, kprof_survey, kprof_stacks, kprof_processes,
+%% kprof_tracing, kprof_limits, kprof_sampling, kprof_part_time, kprof_tier_rates, kprof_requests, kprof_survey, kprof_stacks, kprof_processes,
 %% kprof_full, kprof_vm_events and kprof_cleanup_plan. No other process uses it. Each part is a record, named after the source
 %% that changes it.
 -define(PAUSE_MS, 10000). % tracing pauses after this time without a message from kprof-top,
@@ -43,19 +43,35 @@
 
 %% Sampling within the limits (kprof_limits).
 -record(limits, {
-    max = #{max_age_ms => 1000, max_queue => 100000, max_memory => 32 bsl 20, max_rate => 0, max_cost => 0, max_blocked_ms => 1000} ::
+    max = #{max_age_ms => 1000, max_queue => 100000, max_memory => 32 bsl 20, max_rate => 0, max_cost => 0, max_blocked_ms => 1000, part_ms => 0} ::
         #{atom() => non_neg_integer()},
     sample = 1 :: pos_integer(), % N that the limits require; at least that of the trace configuration
-    why = none :: none | rate | cost | flood, % which limit
+    why = none :: none | rate | cost | flood | part_time, % which limit; tracing is on for a part of the time
     flooded = none :: none | integer(), % when (ms) a flood last cut sampling
     ticket = none :: none | {integer(), non_neg_integer()}, % {Ms, Ticket} of the last evaluation
     ticket_rate = 0 :: non_neg_integer(), % calls per second that take a sampling decision
-    said = {none, none} :: {none | rate | cost | flood, none | integer()}, % the limit last reported, and when (ms)
+    said = {none, none} :: {none | rate | cost | flood | part_time, none | integer()}, % the limit last reported, and when (ms)
     noted = 0 :: non_neg_integer(), % number of counter updates of the relay at the last evaluation
     evaluated :: undefined | kprof_limits:evaluated(), % of the last evaluation
     detail = 1 :: pos_integer(), % factor: one request in N * factor is a detailed one; N as requested
     detail_seen = {0, 0} :: {integer(), non_neg_integer()}, % {Ms, ns that detailed requests have cost} when it was last checked
     heavy = 0 :: non_neg_integer() % consecutive evaluations in which unsampled calls alone cost too much
+}).
+
+%% Tracing for a part of the time (kprof_part_time).
+-record(part_time, {
+    phase = off :: off | rest | open | closed,
+    timer = none :: none | reference(), % the end of the phase
+    set = #{} :: kprof_patterns:set(), % patterns that are set now
+    cycle_at = 0 :: integer(), % ms: the beginning of the cycle
+    permille = 5 :: pos_integer(), % of a cycle in which calls are sampled
+    factor = 1 :: pos_integer(), % a traced request stands for this many, besides sampling
+    accounted = 0 :: integer(), % native: the time for which events stand so far
+    open_at = 0 :: integer(), % native
+    ticket = 0 :: non_neg_integer(), % at that time
+    read = 0 :: non_neg_integer(), % events before it
+    calls_s = 0 :: non_neg_integer(), % calls per second that took a sampling decision while it was last open
+    cheap = 0 :: non_neg_integer() % consecutive cycles in which tracing all the time would be cheap
 }).
 
 %% Call rates of the tiers (kprof_tier_rates).
@@ -146,6 +162,7 @@
     link :: #link{},
     tracing = #tracing{} :: #tracing{},
     limits = #limits{} :: #limits{},
+    part_time = #part_time{} :: #part_time{},
     tier_rates = #tier_rates{} :: #tier_rates{},
     requests = #requests{} :: #requests{},
     survey = #survey{} :: #survey{},

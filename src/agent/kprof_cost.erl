@@ -4,7 +4,7 @@
 %% (another tracer, no sessions) or cannot in time, it uses default costs and sets a flag. new/1, observe/2, resampled/3 and
 %% spent/1 are pure.
 -module(kprof_cost).
--export([calibrate/3, new/1, observe/2, resampled/3, spent/1, call_ns/2, count_ns/1, assumed/1, expected/4, affordable/4]).
+-export([calibrate/3, new/1, anew/1, observe/2, resampled/3, spent/1, fixed/4, call_ns/2, count_ns/1, assumed/1, expected/4, affordable/4]).
 -export([cost_plain/1, cost_told/3, cost_tier/1, cost_miss/1, cost_full/1, cost_entry/1, cost_rare/1, cost_rare0/1, cost_counted/1, cost_detail/1, cost_draw/1, sink/1, beside/1]).
 -export_type([cost/0, costs/0, counted/0, expected/0]).
 
@@ -16,7 +16,7 @@
 %% Totals up to now (observe/2).
 -type counted() :: #{
     now_ns := integer(), events := non_neg_integer(), weighted := non_neg_integer(), ticket := non_neg_integer(), relay_ns := integer(), details => non_neg_integer(), helped_ns => non_neg_integer(),
-    polls => non_neg_integer(), batches => non_neg_integer(), detail => non_neg_integer(), tier_calls_s := non_neg_integer(),
+    polls => non_neg_integer(), batches => non_neg_integer(), detail => non_neg_integer(), tier_calls_s := non_neg_integer(), factor => pos_integer(),
     sample := pos_integer(), entry := boolean(), returns := lean | full, args := boolean(), schedulers := pos_integer()
 }.
 -type cost() :: #{costs := costs(), last := none | counted(), fixed := number(), varying := number()}.
@@ -291,6 +291,16 @@ sink(Owner) ->
 -spec new(costs()) -> cost().
 new(Costs) -> #{costs => Costs, last => none, fixed => 0, varying => 0}.
 
+%% The next observation only stores its totals.
+-spec anew(cost()) -> cost().
+anew(S) -> S#{last := none}.
+
+%% What these calls per second cost if none is sampled, in ppm of the schedulers' time. Tiers: those other than the entry.
+-spec fixed(non_neg_integer(), non_neg_integer(), boolean(), cost()) -> non_neg_integer().
+fixed(Calls, _, false, #{costs := #{rare0 := Rare}}) -> Calls * Rare div (1000 * erlang:system_info(schedulers_online));
+fixed(Entries, Tiers, true, #{costs := #{rare := Rare, miss := Miss}}) ->
+    (Entries * Rare + Tiers * Miss) div (1000 * erlang:system_info(schedulers_online)).
+
 %% Nanoseconds of a traced call and its return with this trace configuration.
 -spec call_ns(kprof_spec:trace_config(), cost()) -> pos_integer().
 call_ns(Config, #{costs := Costs}) -> hit(Config, Costs).
@@ -339,7 +349,8 @@ ns(#{sample := N, tier_calls_s := PerS, now_ns := Now} = Seen, #{now_ns := Then}
     {Fixed, Sampled * max(0, entry_hit(Seen, Costs) - Rare) + (Calls - Sampled) * max(0, hit(Seen, Costs) - Miss) + grown(relay_ns, Seen, Last)}.
 
 %% Traced calls, two events each. Events from before a cut of the sampling may arrive after it: they count by their weight.
-calls(N, Seen, Last) -> grown(weighted, Seen, Last) / (2 * N).
+%% Factor: weights include it if tracing is on for a part of the time.
+calls(N, Seen, Last) -> grown(weighted, Seen, Last) / (2 * N * maps:get(factor, Seen, 1)).
 
 %% All calls of the tiers. Seen: those in sampled requests; if only a few requests were sampled, the calls that the VM counted
 %% are the better estimate.
@@ -385,6 +396,9 @@ event_ns(#{last := #{events := Events, relay_ns := Ns}}) when Events > 10000 -> 
 event_ns(_) -> ?EVENT_NS.
 
 %% Other code can change the control word: a count that is higher than the sampled calls allow is reduced to what they allow.
+%% For a part of the time, sampling is off while some tickets are taken.
+entries(#{ticket := Now, factor := Factor}, #{ticket := Then}, _, _) when Factor > 1 ->
+    kprof_spec:tickets(Then, Now);
 entries(#{ticket := Now}, #{ticket := Then}, N, Calls) ->
     min(kprof_spec:tickets(Then, Now), N * (Calls + round(math:sqrt(16 * Calls)) + 8)).
 

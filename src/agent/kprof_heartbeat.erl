@@ -40,7 +40,7 @@ health(Before, Now, S) ->
         trips => kprof_breaker:trips(S#s.breaker),
         next_ms => kprof_breaker:next_ms(kprof_node:now_ms(), S#s.breaker),
         pause_ms => kprof_breaker:pause_ms(S#s.breaker),
-        sample => kprof_sampling:in_force(S),
+        sample => kprof_sampling:usual(S),
         sample_why => sample_why(S),
         detail => Detail,
         detail_why => DetailWhy,
@@ -64,6 +64,7 @@ sample_why(#s{limits = #limits{why = Why}, breaker = B}) ->
         {1, rate} -> 1;
         {1, cost} -> 2;
         {1, flood} -> 4;
+        {1, part_time} -> 5;
         _ -> 3
     end.
 

@@ -97,9 +97,12 @@ evaluate(Now, #s{limits = #limits{evaluated = At, sample = Old}} = S0) ->
         cost = kprof_cost:observe(counted_now(S0), S0#s.cost)
     },
     case At of
+        #{} when S0#s.tracing#tracing.on, S0#s.part_time#part_time.phase =/= off ->
+            tell_why(Now, kprof_part_time:evaluated(heavy(S1)));
         #{} when S0#s.tracing#tracing.on ->
             {New, Why} = let_out(Noted, next_sample(goals(At, Seen, S1), S1), S0),
-            heavy(detail_to(Now, tell_why(Now, sample_to(New, S1#s{limits = S1#s.limits#limits{why = Why}}))));
+            S2 = sample_to(New, S1#s{limits = S1#s.limits#limits{why = Why}}),
+            tell_why(Now, kprof_part_time:evaluated(heavy(detail_to(Now, S2))));
         _ ->
             S1#s{limits = S1#s.limits#limits{sample = Old, heavy = 0}}
     end.
@@ -115,6 +118,7 @@ let_out(_, Next, _) ->
     Next.
 
 %% Calls per second that took a sampling decision since the last evaluation.
+ticket_rate(#s{part_time = #part_time{phase = Phase, calls_s = PerS}}) when Phase =/= off -> PerS;
 ticket_rate(#s{limits = #limits{ticket = none}}) -> 0;
 ticket_rate(#s{limits = #limits{ticket = {Then, Before}}}) ->
     kprof_spec:tickets(Before, kprof_node:ticket()) * 1000 div max(1, kprof_node:now_ms() - Then).
@@ -147,7 +151,7 @@ flood({calls, _, _}, #s{limits = #limits{max = #{max_queue := 0}}} = S) ->
 flood({calls, _, _}, #s{beside = true} = S) ->
     S; % the tickets are those of all agents
 flood({calls, PerS, N}, S) ->
-    case PerS * N div kprof_sampling:in_force(S) of
+    case PerS * N div kprof_sampling:momentary(S) of
         Now when Now > ?MOST_SAMPLED -> cut_for({calls, Now}, S);
         _ -> S
     end;
@@ -172,9 +176,9 @@ cut_for(_, S) ->
     S.
 
 %% The cost of unsampled calls is the better reason: on a busy node the messages may be from before the last cuts.
-no_sampling_helps(#s{cost = Cost, limits = #limits{max = #{max_cost := Max}}, tracing = #tracing{trace_config = Config}} = S) ->
-    case kprof_cost:spent(Cost) of
-        {_, Fixed} when Max > 0, Fixed > Max -> too_much(known_rates(S), Config, Fixed, Max);
+no_sampling_helps(#s{limits = #limits{max = #{max_cost := Max}}, tracing = #tracing{trace_config = Config}} = S) ->
+    case kprof_part_time:fixed(S) of
+        Fixed when Max > 0, Fixed > Max -> too_much(known_rates(S), Config, Fixed, Max);
         _ -> <<"even one sampled request makes more events than the agent can process">>
     end.
 
@@ -237,8 +241,9 @@ counted_now(#s{tracing = #tracing{trace_config = #{entry := Entry, returns := Re
         detail => maps:get(detail, with_detail(Config, S)),
         polls => kprof_link:counter(?POLLS, S),
         batches => kprof_link:counter(?SEQ, S),
-        tier_calls_s => kprof_tier_rates:per_second(S),
-        sample => kprof_sampling:in_force(S),
+        tier_calls_s => kprof_tier_rates:per_second(S) * kprof_part_time:share(S) div 1000,
+        sample => kprof_sampling:momentary(S),
+        factor => kprof_part_time:usual(S),
         entry => Entry =/= none,
         returns => Returns,
         args => maps:get(args, Config),
@@ -298,11 +303,11 @@ detail_most(#s{limits = #limits{max = #{max_cost := 0}}}) -> ?DETAIL_COST;
 detail_most(#s{limits = #limits{max = #{max_cost := Max}}}) -> max(1, min(?DETAIL_COST, Max div 10)).
 
 %% Sampling cannot lower the cost that every call has.
-heavy(#s{tracing = #tracing{on = true}, limits = #limits{max = #{max_cost := Max}, heavy = Heavy}, cost = Cost} = S) when Max > 0 ->
-    case kprof_cost:spent(Cost) of
-        {_, Fixed} when Fixed > Max, Heavy + 1 >= ?HEAVY ->
+heavy(#s{tracing = #tracing{on = true}, limits = #limits{max = #{max_cost := Max}, heavy = Heavy}} = S) when Max > 0 ->
+    case kprof_part_time:fixed(S) of
+        Fixed when Fixed > Max, Heavy + 1 >= ?HEAVY ->
             kprof_tracing:trip(too_much(known_rates(S), S#s.tracing#tracing.trace_config, Fixed, Max), S#s{limits = S#s.limits#limits{heavy = 0}});
-        {_, Fixed} when Fixed > Max ->
+        Fixed when Fixed > Max ->
             S#s{limits = S#s.limits#limits{heavy = Heavy + 1}};
         _ ->
             S#s{limits = S#s.limits#limits{heavy = 0}}
@@ -319,7 +324,9 @@ tell_why(Now, #s{limits = #limits{why = Why, said = {Said, At}, max = Limits}} =
             none -> kprof_text:format("sampling is as requested again: 1/~b", [kprof_sampling:in_force(S)]);
             rate -> kprof_text:format("sampling 1/~b to stay below ~b events/s", [kprof_sampling:in_force(S), maps:get(max_rate, Limits)]);
             cost -> kprof_text:format("sampling 1/~b to stay below ~ts of the node", [kprof_sampling:in_force(S), percent(maps:get(max_cost, Limits))]);
-            flood -> kprof_text:format("sampling 1/~b: the agent cannot process more", [kprof_sampling:in_force(S)])
+            flood -> kprof_text:format("sampling 1/~b: the agent cannot process more", [kprof_sampling:in_force(S)]);
+            part_time ->
+                kprof_text:format("unsampled calls cost ~ts of the node: now tracing is on for ~b % of the time", [percent(kprof_part_time:fixed(S)), kprof_part_time:share(S) div 10])
         end,
         S
     ),

@@ -3,13 +3,14 @@
 %% Invariant: the N that next/3 returns (1 in N is sampled) is between Least and ?MOST. N grows if a value is above 90 % of its
 %% limit. N shrinks, at most to a quarter, only if all values are below a third of their limits.
 -module(kprof_sampling).
--export([base/1, cut/1, in_force/1, next/3, of_patterns/1]).
+-export([base/1, cut/1, in_force/1, momentary/1, next/3, of_patterns/1, usual/1]).
 
 -type goal() :: {atom(), integer(), pos_integer()}.
 
 -include("kprof_controller.hrl").
 
 -define(MOST, 1000000).
+-define(CLOSED, 24). % the deepest cut: no call is sampled
 
 %% Old: 1 in Old is sampled now; Least: 1 in Least is requested. Goals: [{Why, Value, Max}], integers, Max > 0; values are taken
 %% to be proportional to the sampled share. -> {New, Why}; Why: the goal that requires New, none if New is Least.
@@ -32,12 +33,18 @@ ceiling(A, B) -> (A + B - 1) div B.
 
 %% The N of the sampling 1/N in use: of requests; without an entry, of calls.
 -spec in_force(state()) -> pos_integer().
-in_force(#s{breaker = B} = S) -> min(1000000, base(S) * kprof_breaker:factor(B)).
+in_force(#s{part_time = #part_time{factor = Factor}} = S) -> min(?MOST, momentary(S) * Factor).
+%% The same while the patterns are set, if they are set for a part of the time (kprof_part_time).
+-spec momentary(state()) -> pos_integer().
+momentary(#s{breaker = B} = S) -> min(?MOST, base(S) * kprof_breaker:factor(B)).
+%% The mean of in_force/1 over many cycles.
+-spec usual(state()) -> pos_integer().
+usual(S) -> min(?MOST, momentary(S) * kprof_part_time:usual(S)).
 -spec base(state()) -> pos_integer().
 base(#s{tracing = #tracing{trace_config = #{sample := Configured}}, limits = #limits{sample = ForLimits}} = S) ->
     case shares_word(S) of
         true -> max(Configured, ForLimits);
-        false -> Configured bsl cut(S)
+        false -> Configured bsl doublings(S)
     end.
 
 %% The sampling of the patterns, and the cut in the control word. Agents in other slots use the same word: with them it is not
@@ -49,12 +56,15 @@ of_patterns(#s{tracing = #tracing{trace_config = #{sample := Configured}}, break
         false -> min(1000000, Configured * kprof_breaker:factor(B))
     end.
 
--spec cut(state()) -> 0..20.
-cut(#s{tracing = #tracing{trace_config = #{sample := Configured}}, limits = #limits{sample = ForLimits}} = S) ->
+-spec cut(state()) -> 0..24.
+cut(#s{part_time = #part_time{phase = Phase}}) when Phase =:= rest; Phase =:= closed -> ?CLOSED;
+cut(S) ->
     case shares_word(S) of
         true -> 0;
-        false -> doublings(Configured, ForLimits, 0)
+        false -> doublings(S)
     end.
+
+doublings(#s{tracing = #tracing{trace_config = #{sample := Configured}}, limits = #limits{sample = ForLimits}}) -> doublings(Configured, ForLimits, 0).
 
 doublings(N, ForLimits, K) when N >= ForLimits; K >= 20 -> K;
 doublings(N, ForLimits, K) -> doublings(2 * N, ForLimits, K + 1).

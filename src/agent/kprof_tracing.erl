@@ -2,9 +2,9 @@
 %% runs the counters while it is open. Functions of the controller's process; each takes its state and returns the next one.
 -module(kprof_tracing).
 -export([
-    all_told/1, begin_tracing/1, beside/1, breaker/1, config/2, count_step/1, counting/1, counting_off/1, counting_told/1, flush/1,
+    all_the_time/1, all_told/1, begin_tracing/1, beside/1, breaker/1, config/2, count_step/1, counting/1, counting_off/1, counting_told/1, flush/1,
     go_on_after_capture/1, go_on_after_lease/1, let_go/1, new_relay/1, overload/2, pause_for_capture/1, recount/1, recut/1, relay_died/1,
-    resample/1, sample/2, send_limits/1, slow_start_over/1, trace_off/1, trace_on/1, tracing/2, trip/2, walked/2, watch_flags/1, watch_reloads/1
+    resample/1, sample/2, send_limits/1, slow_start_over/1, trace_off/1, trace_on/1, tracing/2, trip/2, walked/2, watch_flags/1, watch_reloads/1, weigh/1
 ]).
 
 -include("kprof_controller.hrl").
@@ -28,7 +28,7 @@ new_relay(#s{link = #link{pid = Pid}, counters = Counters} = S0) ->
 -spec relay_died(state()) -> state().
 relay_died(#s{tracing = Tracing, breaker = B} = S) ->
     Off = Tracing#tracing{set = #{}, on = false, wanted = false, paused = none, walker = none, tokens = false},
-    S#s{tracing = Off, breaker = kprof_breaker:reset(B)}.
+    S#s{tracing = Off, part_time = #part_time{}, breaker = kprof_breaker:reset(B)}.
 
 -spec send_limits(state()) -> state().
 send_limits(#s{relay = none} = S) -> S;
@@ -420,18 +420,28 @@ beside(#s{beside = Before} = S0) ->
             if S#s.tracing#tracing.on -> resample(S); true -> S end
     end.
 
+%% Tracing was on for a part of the time.
+-spec all_the_time(state()) -> state().
+all_the_time(S0) ->
+    S = set_all(S0),
+    weigh(S),
+    kprof_spec:cut(kprof_sampling:cut(S)),
+    S.
+
 %% Sets the weight of the events from now on.
+-spec weigh(state()) -> term().
 weigh(#s{relay = Relay, pacer = Pacer} = S) ->
     N = kprof_sampling:in_force(S),
     Relay ! {weight, N, erlang:monotonic_time()},
-    Pacer ! {sample, N}.
+    Pacer ! {sample, kprof_sampling:momentary(S)}.
 
 %% Stops all tracing by the control word (the brake), whatever patterns are set.
 brake(#s{beside = false}) -> kprof_spec:cut(brake);
 brake(_) -> false.
 
 %% Sets the patterns that differ.
-set_all(#s{tracing = #tracing{specs = Specs, set = Set0, trace_config = Config}, session = Session, relay = Relay} = S) ->
+set_all(S0) ->
+    #s{tracing = #tracing{specs = Specs, set = Set0, trace_config = Config}, session = Session, relay = Relay} = S = kprof_part_time:forget(S0),
     Details = kprof_limits:detail_flags(Config, S),
     Details =/= [] andalso (Relay ! {detail, Details}), % before the first event of them
     {Set, Failed} = kprof_patterns:set(Session, Specs, Set0, fun(Coming) -> kprof_cleanup_plan:share(S#s{tracing = S#s.tracing#tracing{set = Coming}}) end),
@@ -439,8 +449,9 @@ set_all(#s{tracing = #tracing{specs = Specs, set = Set0, trace_config = Config},
     [kprof_link:event(pattern, kprof_text:format("cannot trace ~ts: ~0tP", [kprof_text:mfa(M, F, A), Why, 12]), S) || {{M, F, A}, Why} <- Failed],
     kprof_cleanup_plan:share(S#s{tracing = S#s.tracing#tracing{set = Set}}).
 
-clear_all(#s{tracing = #tracing{set = Set}, session = Session} = S) ->
-    kprof_patterns:clear(Session, Set),
+clear_all(#s{session = Session} = S0) ->
+    kprof_patterns:clear(Session, kprof_part_time:own(S0)),
+    S = kprof_part_time:forget(S0),
     kprof_cleanup_plan:share(S#s{tracing = S#s.tracing#tracing{set = #{}}}).
 
 %% A reloaded module has lost its patterns. If there are none (the breaker is open, tracing is off), or a pattern was set since,
@@ -455,6 +466,8 @@ watch_reloads(#s{tracing = #tracing{versions = Before}} = S0) ->
     lists:foldl(fun(M, Acc) -> kprof_link:event_kept(mark, kprof_text:format("~ts", [shown(M)]), Acc) end, S, Marks).
 
 %% -> {Functions that had lost their pattern, S}
+put_again(#s{part_time = #part_time{phase = Phase}} = S) when Phase =/= off ->
+    {[], S}; % each cycle sets the patterns
 put_again(#s{tracing = #tracing{on = true, set = Set, specs = Specs}, session = Session} = S) ->
     Lost = kprof_patterns:lost(Session, Set),
     case Lost ++ kprof_patterns:missing(Specs, Set) of

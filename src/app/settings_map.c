@@ -18,6 +18,7 @@ void settings_map_from(const struct options *o, struct settings *out)
                           .detail_given = o->detail_given,
                           .returns = o->returns,
                           .slow_args = o->slow_args,
+                          .all_the_time = o->all_the_time,
                           .mailbox = o->mailbox,
                           .slow_ns = o->slow_ns,
                           .max_age_ns = o->max_age_ns,

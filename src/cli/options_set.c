@@ -348,6 +348,7 @@ static const struct options_def defs[] = {
     {"transport", .set = set_transport},
     {"slow", NS(slow_ns, 1)},
     {"slow-args", FLAG(slow_args)},
+    {"all-the-time", FLAG(all_the_time)},
     {"mailbox", FLAG(mailbox)},
     {"slow-details", FLAG(slow_details)},
     {"why", FLAG(why)},

@@ -37,14 +37,10 @@ const struct hang *hang_find(const struct hang_table *h, uint64_t label)
 
 /* ---- which requests ---- */
 
-/* The age from which a request hangs: the 90th percentile of those that have ended. */
-static uint64_t hang_from(struct core *c)
+bool core_request_quantile(const struct core *c, double q, uint64_t least, uint64_t *ns)
 {
-    struct hang_table *h = &c->hangs;
     struct hist all;
 
-    if (c->now_ns < h->until_ns)
-        return h->from_ns;
     hist_init(&all);
     for (uint16_t i = 0; i < c->idents.n; i++) {
         const struct row *r = windows_row(&c->windows, ROW_TOTAL, i);
@@ -53,10 +49,25 @@ static uint64_t hang_from(struct core *c)
         if (r)
             hist_merge(&all, &r->cur.hist);
     }
-    uint64_t p90 = all.count < LEAST_CALLS ? UNKNOWN_NS : hist_quantile(&all, 0.9);
+    bool enough = all.count >= least && all.count > 0;
+    *ns = enough ? hist_quantile(&all, q) : 0;
     hist_release(&all);
+    return enough;
+}
+
+/* The age from which a request hangs: the 90th percentile of those that have ended. */
+static uint64_t hang_from(struct core *c)
+{
+    struct hang_table *h = &c->hangs;
+    uint64_t p90;
+
+    if (c->now_ns < h->until_ns)
+        return h->from_ns;
+    bool known = core_request_quantile(c, 0.9, LEAST_CALLS, &p90);
+    if (!known)
+        p90 = UNKNOWN_NS;
     h->from_ns = p90 > LEAST_NS ? p90 : LEAST_NS;
-    h->until_ns = p90 == UNKNOWN_NS ? 0 : after(c->now_ns, VALID_NS);
+    h->until_ns = known ? after(c->now_ns, VALID_NS) : 0;
     return h->from_ns;
 }
 

@@ -11,6 +11,7 @@
 #include "liveness.h"
 #include "node_load.h"
 #include "notes.h"
+#include "part_time.h"
 #include "process_watch.h"
 #include "queue_watch.h"
 #include "replaying.h"
@@ -263,6 +264,7 @@ bool engine_poll(struct engine *g)
     dead_processes_ask(g);
     hangs_ask(g);
     captures_poll(g);
+    part_time_poll(g);
     process_watch_poll(g);
     queue_watch_poll(g);
     full_trace_poll(g);

@@ -246,6 +246,10 @@ struct full_trace {
     struct full_decoder *decoder;
 };
 
+struct part_time {
+    uint64_t next_ns; /* when to look again */
+};
+
 struct event_rate { /* events/s in the last second */
     uint64_t at_ns, events;
     double per_s;
@@ -303,6 +307,7 @@ struct engine {
     struct stack_sampling stacks;
     struct full_trace full;
     struct replaying replay;
+    struct part_time part_time;
     struct event_rate rate;
 };
 

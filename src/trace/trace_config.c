@@ -13,7 +13,8 @@ bool trace_config_same_config(const struct trace_config *a, const struct trace_c
 bool trace_config_same_limits(const struct trace_config *a, const struct trace_config *b)
 {
     return a->max_age_ms == b->max_age_ms && a->max_rate == b->max_rate &&
-           a->cooldown_ms == b->cooldown_ms && a->max_cost_ppm == b->max_cost_ppm;
+           a->cooldown_ms == b->cooldown_ms && a->max_cost_ppm == b->max_cost_ppm &&
+           a->part_ms == b->part_ms;
 }
 
 void trace_config_take_limits(struct trace_config *to, const struct trace_config *from)
@@ -22,4 +23,5 @@ void trace_config_take_limits(struct trace_config *to, const struct trace_config
     to->max_rate = from->max_rate;
     to->cooldown_ms = from->cooldown_ms;
     to->max_cost_ppm = from->max_cost_ppm;
+    to->part_ms = from->part_ms;
 }

@@ -65,6 +65,7 @@ struct options {
     uint64_t slow_ns;          /* 0: no slow calls are listed */
     char *slow_log;            /* file; NULL: none */
     bool slow_args;
+    bool all_the_time;
     bool why; /* the reports of --batch have the findings */
     bool mailbox;
     bool slow_details;    /* the text of --batch has the tiers of each slow request */

@@ -361,8 +361,15 @@ struct snap_breaker {
 
 /* Why fewer requests are sampled than the operator requested. At the start of tracing it is
  * SAMPLE_COST, whichever limit is reached. */
-enum sample_why { SAMPLE_ASKED, SAMPLE_RATE, SAMPLE_COST, SAMPLE_BREAKER, SAMPLE_FLOOD };
-/* "" "max-rate" "max-overhead" "breaker" "flood" */
+enum sample_why {
+    SAMPLE_ASKED,
+    SAMPLE_RATE,
+    SAMPLE_COST,
+    SAMPLE_BREAKER,
+    SAMPLE_FLOOD,
+    SAMPLE_PART_TIME /* tracing is on for parts of the time: unsampled calls are expensive */
+};
+/* "" "max-rate" "max-overhead" "breaker" "flood" "part-time" */
 const char *sample_why_name(enum sample_why w);
 struct snapshot;
 #define SNAPSHOT_SAMPLING_BYTES 120

@@ -20,9 +20,10 @@ struct settings {
     uint32_t detail;      /* 1/detail of the sampled requests is followed in detail; 0: none */
     uint32_t sample;      /* N of the sampling 1/N of requests (entry_none: of calls) */
     enum returns_mode returns;
-    bool mailbox;     /* the time of messages in mailboxes is measured */
-    bool slow_args;   /* small arguments of every call are copied */
-    uint64_t slow_ns; /* threshold of slow calls; 0: none */
+    bool mailbox;      /* the time of messages in mailboxes is measured */
+    bool slow_args;    /* small arguments of every call are copied */
+    bool all_the_time; /* never trace for parts of the time only */
+    uint64_t slow_ns;  /* threshold of slow calls; 0: none */
     uint64_t max_age_ns, cooldown_ns;
     uint64_t max_rate;         /* events/s; 0: no limit */
     uint32_t max_overhead_ppm; /* of the node's scheduler time; 0: no limit */
