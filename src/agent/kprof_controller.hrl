@@ -66,8 +66,12 @@
     cycle_at = 0 :: integer(), % ms: the beginning of the cycle
     permille = 5 :: pos_integer(), % of a cycle in which calls are sampled
     factor = 1 :: pos_integer(), % a traced request stands for this many, besides sampling
-    accounted = 0 :: integer(), % native: the time for which events stand so far
-    open_at = 0 :: integer(), % native
+    counter = none :: none | mfa(), % the entry, if its calls are counted
+    covered = 0 :: integer(), % calls of the entry, or time (native), for which events stand
+    last = 0 :: integer(), % their value at last_at (native), in the last cycle
+    last_at = 0 :: integer(),
+    begun = 0 :: integer(), % their value when sampling began in this cycle, at open_at (native)
+    open_at = 0 :: integer(),
     ticket = 0 :: non_neg_integer(), % at that time
     read = 0 :: non_neg_integer(), % events before it
     calls_s = 0 :: non_neg_integer(), % calls per second that took a sampling decision while it was last open

@@ -1,14 +1,18 @@
 %% Tracing for a part of the time. In a process with the flag `call`, a call that is not sampled costs 0.2 to 0.3 us: sampling
-%% cannot lower this. If it is too much in all, the patterns are set only for some ms of each cycle. Meanwhile a call costs
+%% cannot lower this. If it is too much in all, the patterns are set only for some ms of each cycle. Otherwise a call costs
 %% nothing. Functions of the controller's process.
 %%
-%% A cycle: `rest`: no pattern is set. At a random time the patterns are set, the one of the entry first. Then the control word
-%% lets calls be sampled (`open`), and stops this after 1 to 16 % of the cycle (`closed`). The patterns stay until the requests that
-%% were sampled have ended (part_ms, from kprof-top), so that their inner calls are traced, too.
+%% A cycle: `rest`: no pattern is set. At a random time all patterns are set; the one of the entry first samples nothing, then, for
+%% 0.5 to 16 % of the cycle, as usual (`open`), then nothing again (`closed`). The patterns stay until the requests that were sampled
+%% have ended (part_ms, from kprof-top), so that their inner calls are traced, too. The control word could stop sampling as well,
+%% but a call that the operating system interrupts can restore an old word (kprof_spec:cut/1).
+%%
+%% Weights: a counter of the entry's calls is always on. An event stands for the calls since the last cycle: its `factor` is the
+%% number of calls that no event stands for yet, through the number that this cycle will probably sample. An error of one cycle
+%% is made up for by the next. Without a counter (no entry, or the counter is another tracer's) time is used instead.
 %%
 %% Invariant: while phase is not `off`, tracing.set has all functions as `pending` (each may have a pattern), and the cleanup plan,
-%% too. An event stands for the requests of the whole cycle: `factor` corrects itself, so that over many cycles the times
-%% for which the events stand add up to the time that passed.
+%% too.
 -module(kprof_part_time).
 -export([evaluated/1, step/1, leave/1, forget/1, own/1, share/1, usual/1, is_on/1, fixed/1]).
 
@@ -23,6 +27,7 @@
 -define(MOST_PERMILLE, 160).
 -define(SPARE_MS, 4). % to set and to remove the patterns
 -define(EVENTS, 800). % wanted in a cycle
+-define(BEHIND, 4). % cycles in which an error is made up for; the factor is at most this many times its usual value
 -define(CHEAP, 10). % consecutive cycles in which unsampled calls would cost less than half of ?MOST_FIXED
 
 -spec is_on(state()) -> boolean().
@@ -51,12 +56,44 @@ allowed(#s{beside = Beside, breaker = B, tracing = #tracing{on = On, paused = Pa
 
 most_fixed(#s{limits = #limits{max = #{max_cost := Max}}}) -> min(?MOST_FIXED, Max div 2).
 
-begun(#s{tracing = #tracing{set = Set} = T, limits = Limits} = S0) ->
-    S1 = S0#s{tracing = T#tracing{set = maps:map(fun(_, _) -> pending end, Set)}, limits = Limits#limits{why = part_time}, cost = kprof_cost:anew(S0#s.cost)},
-    Now = erlang:monotonic_time(),
-    S = S1#s{part_time = #part_time{phase = closed, set = Set, cycle_at = kprof_node:now_ms(), accounted = Now, read = kprof_link:counter(?READ, S0)}},
-    kprof_spec:cut(kprof_sampling:cut(S)),
-    later(part_ms(S), kprof_cleanup_plan:share(S)).
+begun(#s{tracing = #tracing{set = Set} = T, limits = Limits, cost = Cost} = S0) ->
+    S1 = S0#s{
+        tracing = T#tracing{set = maps:map(fun(_, _) -> pending end, Set)},
+        limits = Limits#limits{why = part_time},
+        cost = kprof_cost:anew(Cost),
+        part_time = #part_time{phase = closed, set = Set, cycle_at = kprof_node:now_ms(), read = kprof_link:counter(?READ, S0)}
+    },
+    later(0, restarted(kprof_cleanup_plan:share(counter(S1)))).
+
+%% Counts the calls of the entry, if nobody else does.
+counter(#s{session = Session, counting = Counting, part_time = P} = S0) ->
+    case [MFA || {_, MFA, _} <- entry_specs(S0), kprof_call_count:call_count(Session, MFA) =:= none] of
+        [MFA] ->
+            S = kprof_cleanup_plan:share(S0#s{counting = [MFA | Counting]}),
+            kprof_spec:set_pattern(Session, MFA, true, [call_count]),
+            S#s{part_time = P#part_time{counter = MFA}};
+        [] ->
+            S0
+    end.
+
+counter_off(#s{part_time = #part_time{counter = none}} = S) -> S;
+counter_off(#s{session = Session, counting = Counting, part_time = #part_time{counter = MFA} = P} = S) ->
+    kprof_call_count:clear(Session, [MFA]),
+    kprof_cleanup_plan:share(S#s{counting = Counting -- [MFA], part_time = P#part_time{counter = none}}).
+
+%% What events stand for: calls of the entry, or time (native). The module of the entry may have been loaded again: the counter is
+%% gone then.
+measured(#s{part_time = #part_time{counter = none}} = S) ->
+    {erlang:monotonic_time(), S};
+measured(#s{session = Session, part_time = #part_time{counter = MFA}} = S) ->
+    case kprof_call_count:call_count(Session, MFA) of
+        N when is_integer(N) -> {N, S};
+        none -> measured(restarted(counter(counter_off(S))))
+    end.
+
+restarted(S0) ->
+    {Now, S} = measured(S0),
+    S#s{part_time = (S#s.part_time)#part_time{covered = Now, last = Now, last_at = erlang:monotonic_time()}}.
 
 %% The patterns are set all the time again.
 -spec leave(state()) -> state().
@@ -66,7 +103,8 @@ leave(S) -> kprof_tracing:all_the_time(forget(S)).
 %% The patterns were removed, or are set by the caller.
 -spec forget(state()) -> state().
 forget(#s{part_time = #part_time{phase = off}} = S) -> S;
-forget(#s{cost = Cost, limits = Limits} = S) ->
+forget(#s{cost = Cost, limits = Limits} = S0) ->
+    S = counter_off(S0),
     Sample = kprof_sampling:in_force(S), % tracing all the time begins with as few requests; limits increase this in steps
     S#s{part_time = #part_time{}, cost = kprof_cost:anew(Cost), limits = Limits#limits{sample = Sample, why = cost, evaluated = undefined, ticket = none}}.
 
@@ -127,17 +165,42 @@ removed(#s{session = Session, part_time = #part_time{set = Set}} = S) ->
 
 entry_specs(#s{tracing = #tracing{specs = Specs, trace_config = #{entry := Entry}}}) -> [Spec || {Ix, _, _} = Spec <- Specs, Ix =:= Entry].
 
+open(S0) ->
+    {Before, S1} = measured(sampled(S0)),
+    S2 = counted(Before, factor(Before, S1)),
+    kprof_spec:cut(kprof_sampling:cut(S2)), % no pattern is set, so no call restores the word from before
+    S3 = prepared(S2),
+    kprof_tracing:weigh(S3),
+    {At, Begun, Set, S4} = timed(fun() -> opened(S3) end, S3),
+    later(open_ms(S4), S4#s{
+        part_time = (S4#s.part_time)#part_time{phase = open, set = Set, open_at = At, begun = Begun, ticket = kprof_node:ticket()}
+    }).
+
 %% Tokens of requests before this cycle may still be in processes. Their calls are not traced: those of the last cycle have ended,
 %% and a process that has called the entry since may work for another request now.
-open(#s{session = Session, tracing = #tracing{specs = Specs, trace_config = #{entry := Entry}}} = S0) ->
-    S1 = #s{part_time = P} = sampled(S0),
-    Ticket = kprof_node:ticket(),
-    First = entry_specs(S0),
-    Set = kprof_patterns:put(Session, First ++ kprof_spec:since(Ticket, Entry, Specs -- First)),
-    S = S1#s{part_time = P#part_time{phase = open, set = Set, factor = factor(S1), read = kprof_link:counter(?READ, S1)}},
-    kprof_tracing:weigh(S),
-    kprof_spec:cut(kprof_sampling:cut(S)),
-    later(open_ms(S), S#s{part_time = (S#s.part_time)#part_time{open_at = erlang:monotonic_time(), ticket = kprof_node:ticket()}}).
+prepared(#s{session = Session, tracing = #tracing{specs = Specs, trace_config = #{entry := Entry}}, part_time = P} = S) ->
+    First = entry_specs(S),
+    Set =
+        case First of
+            [] -> #{};
+            _ -> kprof_patterns:put(Session, shut(First) ++ kprof_spec:since(kprof_node:ticket(), Entry, Specs -- First), #{})
+        end,
+    S#s{part_time = P#part_time{set = Set, read = kprof_link:counter(?READ, S)}}.
+
+shut(Specs) -> [{Ix, MFA, kprof_spec:unsampled()} || {Ix, MFA, _} <- Specs].
+
+%% Without an entry, all functions are sampled.
+opened(#s{session = Session, tracing = #tracing{specs = Specs}, part_time = #part_time{set = Set}} = S) ->
+    kprof_patterns:put(Session, case entry_specs(S) of [] -> Specs; First -> First end, Set).
+
+%% A change of patterns takes effect somewhere in the time that it takes. -> {Time, what events stand for by then, Result, S}
+timed(Change, S0) ->
+    {Before, S1} = measured(S0),
+    Began = erlang:monotonic_time(),
+    Result = Change(),
+    Time = (Began + erlang:monotonic_time()) div 2,
+    {After, S} = measured(S1),
+    {Time, (Before + After) div 2, Result, S}.
 
 %% A cycle makes about ?EVENTS events. More: the patterns are set for less time, then fewer calls are sampled.
 sampled(#s{limits = #limits{sample = Sample} = Limits, part_time = #part_time{read = Before, permille = Permille} = P} = S) ->
@@ -153,29 +216,45 @@ sampled(#s{limits = #limits{sample = Sample} = Limits, part_time = #part_time{re
         end,
     S#s{limits = Limits#limits{sample = New}, part_time = P#part_time{permille = Part}}.
 
-%% The number of requests that a sampled one stands for, besides sampling: the time until the end of this cycle that is not
-%% accounted for, through the time that calls are sampled.
-factor(#s{part_time = #part_time{accounted = Accounted, cycle_at = At}} = S) ->
-    Usual = usual(S),
-    Due = (native_ms(At + cycle_ms(S)) - Accounted) div native_ms(open_ms(S)),
-    max(1, max(Usual div 2, min(2 * Usual, Due))).
+%% The error so far is made up for in several cycles: in one, it would make errors of the opposite sign.
+factor(Now, #s{part_time = #part_time{covered = Covered, last = Last, last_at = At} = P} = S) ->
+    Span = max(1, erlang:monotonic_time() - At),
+    Coming = max(1, (Now - Last) * native_ms(open_ms(S)) div Span),
+    Most = ?BEHIND * usual(S),
+    Due = (Now - Last) + (Last - Covered) div ?BEHIND,
+    S#s{part_time = P#part_time{factor = max(1, min(Most, Due div Coming)), covered = max(Covered, Now - Most * Coming)}}.
+
+%% The calls per second of the entry, in the last cycle.
+counted(_, #s{part_time = #part_time{counter = none} = P} = S) -> S#s{part_time = P};
+counted(Now, #s{part_time = #part_time{last = Last, last_at = At} = P} = S) ->
+    Time = erlang:monotonic_time(),
+    S#s{part_time = P#part_time{last = Now, last_at = Time, calls_s = (Now - Last) * native_ms(1000) div max(1, Time - At)}}.
+
+closed(#s{part_time = #part_time{open_at = Opened, ticket = Before}} = S0) ->
+    Ticket = kprof_node:ticket(),
+    {At, Ended, Set, S1} = timed(fun() -> shut_again(S0) end, S0),
+    #s{part_time = #part_time{factor = Factor, covered = Covered, begun = Begun} = P} = S1,
+    Took = max(1, At - Opened),
+    Stood = Factor * max(0, Ended - Begun),
+    S = S1#s{part_time = tickets(Ticket, Before, Took, P#part_time{phase = closed, set = Set, covered = Covered + Stood})},
+    cheaper(later(part_ms(S), S)).
+
+shut_again(#s{session = Session, part_time = #part_time{set = Set}} = S) ->
+    case entry_specs(S) of
+        [] ->
+            kprof_patterns:clear(Session, Set),
+            #{};
+        First ->
+            kprof_patterns:put(Session, shut(First), Set)
+    end.
+
+%% Without a counter, the tickets show the calls per second.
+tickets(Ticket, Before, Took, #part_time{counter = none} = P) when Before > 0, Ticket > 0 ->
+    P#part_time{calls_s = kprof_spec:tickets(Before, Ticket) * native_ms(1000) div Took};
+tickets(_, _, _, P) ->
+    P.
 
 native_ms(Ms) -> erlang:convert_time_unit(Ms, millisecond, native).
-
-closed(#s{part_time = P} = S0) ->
-    Ticket = kprof_node:ticket(),
-    #part_time{open_at = Opened, factor = Factor, accounted = Accounted, cycle_at = At, ticket = Before} = P,
-    S1 = S0#s{part_time = P#part_time{phase = closed}},
-    kprof_spec:cut(kprof_sampling:cut(S1)),
-    Took = max(1, erlang:monotonic_time() - Opened),
-    Calls =
-        case Before =:= 0 orelse Ticket =:= 0 of
-            true -> P#part_time.calls_s; % a process was taking a ticket
-            false -> kprof_spec:tickets(Before, Ticket) * native_ms(1000) div Took
-        end,
-    %% What cannot be made up for in a few cycles is left out.
-    Until = max(native_ms(At - 2 * cycle_ms(S1)), Accounted + Factor * Took),
-    cheaper(later(part_ms(S1), S1#s{part_time = (S1#s.part_time)#part_time{accounted = Until, calls_s = Calls}})).
 
 cheaper(#s{part_time = #part_time{cheap = Cheap} = P} = S) ->
     case fixed(S) * 2 < most_fixed(S) of

@@ -2,7 +2,7 @@
 %% controller shares it with the relay before it changes the VM, so that the surviving process can clean up. Below OTP 27 a
 %% function has one pattern: patterns of other tracers are not changed.
 -module(kprof_patterns).
--export([set/4, put/2, replace/3, clear/2, left/2, lost/2, missing/2, versions/1, held_back/2, taken/3, matched/3]).
+-export([set/4, put/3, replace/3, clear/2, left/2, lost/2, missing/2, versions/1, held_back/2, taken/3, matched/3]).
 -export_type([set/0, taken/0]).
 
 -type set() :: #{mfa() => pending | {kprof_spec:match_spec(), term()}}.
@@ -20,16 +20,14 @@ set(Session, Specs, Set, Before) ->
     Before(maps:merge(maps:map(fun(_, _) -> pending end, Wanted), Kept)),
     maps:fold(fun(MFA, Spec, Acc) -> set_one(Session, MFA, Spec, Acc) end, {Kept, []}, Wanted).
 
-%% Sets patterns, in this order, where no other tracer has one. -> Set
--spec put(kprof_spec:session(), kprof_spec:compiled()) -> set().
-put(Session, Specs) -> put(Session, Specs, #{}).
-
+%% Sets patterns, in this order: those of Set, and those of functions for which no other tracer has one. -> Set
+-spec put(kprof_spec:session(), kprof_spec:compiled(), set()) -> set().
 put(_, [], Set) ->
     Set;
 put(Session, [{_, MFA, Spec} | Specs], Set) ->
-    case Session =:= none andalso traced({none, traced}, MFA) of
-        true -> put(Session, Specs, Set);
-        false -> put(Session, Specs, element(1, set_one(Session, MFA, Spec, {Set, []})))
+    case Session =/= none orelse is_map_key(MFA, Set) orelse not traced({none, traced}, MFA) of
+        true -> put(Session, Specs, element(1, set_one(Session, MFA, Spec, {Set, []})));
+        false -> put(Session, Specs, Set)
     end.
 
 %% Stores the match spec as requested, and as the VM returns it.

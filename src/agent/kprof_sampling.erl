@@ -10,7 +10,6 @@
 -include("kprof_controller.hrl").
 
 -define(MOST, 1000000).
--define(CLOSED, 24). % the deepest cut: no call is sampled
 
 %% Old: 1 in Old is sampled now; Least: 1 in Least is requested. Goals: [{Why, Value, Max}], integers, Max > 0; values are taken
 %% to be proportional to the sampled share. -> {New, Why}; Why: the goal that requires New, none if New is Least.
@@ -44,7 +43,7 @@ usual(S) -> min(?MOST, momentary(S) * kprof_part_time:usual(S)).
 base(#s{tracing = #tracing{trace_config = #{sample := Configured}}, limits = #limits{sample = ForLimits}} = S) ->
     case shares_word(S) of
         true -> max(Configured, ForLimits);
-        false -> Configured bsl doublings(S)
+        false -> Configured bsl cut(S)
     end.
 
 %% The sampling of the patterns, and the cut in the control word. Agents in other slots use the same word: with them it is not
@@ -56,15 +55,12 @@ of_patterns(#s{tracing = #tracing{trace_config = #{sample := Configured}}, break
         false -> min(1000000, Configured * kprof_breaker:factor(B))
     end.
 
--spec cut(state()) -> 0..24.
-cut(#s{part_time = #part_time{phase = Phase}}) when Phase =:= rest; Phase =:= closed -> ?CLOSED;
-cut(S) ->
+-spec cut(state()) -> 0..20.
+cut(#s{tracing = #tracing{trace_config = #{sample := Configured}}, limits = #limits{sample = ForLimits}} = S) ->
     case shares_word(S) of
         true -> 0;
-        false -> doublings(S)
+        false -> doublings(Configured, ForLimits, 0)
     end.
-
-doublings(#s{tracing = #tracing{trace_config = #{sample := Configured}}, limits = #limits{sample = ForLimits}}) -> doublings(Configured, ForLimits, 0).
 
 doublings(N, ForLimits, K) when N >= ForLimits; K >= 20 -> K;
 doublings(N, ForLimits, K) -> doublings(2 * N, ForLimits, K + 1).

@@ -2,7 +2,7 @@
 %% entry, identity rule, returns, sampling) becomes one match spec per tier. PROTOCOL.md has the messages.
 -module(kprof_spec).
 -export([
-    compile/1, since/3, senders/1, capture/0, full_function/0, full_entry/4, full_tier/4, full_words/2, full_label/2, set_pattern/4, set_meta/4, pattern/2,
+    compile/1, since/3, unsampled/0, senders/1, capture/0, full_function/0, full_entry/4, full_tier/4, full_words/2, full_label/2, set_pattern/4, set_meta/4, pattern/2,
     detail_label/0, of_epoch/2, send_pattern/2, send_left/2, system/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, set_word/1, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1
 ]).
 %% Dialyzer of OTP 25 does not accept a pattern of `send` there.
@@ -220,9 +220,14 @@ of_epoch(Label, Epoch) -> (Label band ?WITHOUT_DETAIL) bsr 32 =:= Epoch.
 %% First clause: unsampled calls. They dominate the cost on a busy node, so it has only one guard, makes no token, and clears an
 %% old token. The guard is evaluated once: another process may change the word at any time, and a call that is sampled for one
 %% clause, but not for the next one, would keep the token of an earlier request. Without an entry, calls have no tokens.
-passed_over(#{sample := N, entry := Entry}) ->
-    Clear = [{'andalso', {is_seq_trace}, {set_seq_token, sequential_trace_token, []}} || Entry =/= none],
-    [{'_', [lost(N)], Clear ++ [bump(), {message, false}]}].
+passed_over(#{sample := N, entry := Entry}) -> [{'_', [lost(N)], passed(Entry)}].
+
+passed(none) -> [bump(), {message, false}];
+passed(_) -> [{'andalso', {is_seq_trace}, {set_seq_token, sequential_trace_token, []}} | passed(none)].
+
+%% An entry of which no call is sampled.
+-spec unsampled() -> match_spec().
+unsampled() -> [{'_', [], passed(entry)}].
 
 %% Without an entry, a sampled call takes no ticket: it only counts itself in the control word.
 self_counted(#{}) -> [bump()].
