@@ -4,7 +4,7 @@
 %% (another tracer, no sessions) or cannot in time, it uses default costs and sets a flag. new/1, observe/2, resampled/3 and
 %% spent/1 are pure.
 -module(kprof_cost).
--export([calibrate/3, new/1, anew/1, observe/2, resampled/3, spent/1, fixed/4, call_ns/2, count_ns/1, assumed/1, expected/4, affordable/4]).
+-export([calibrate/3, new/1, anew/1, observe/2, resampled/3, spent/1, latest/1, fixed/4, call_ns/2, count_ns/1, assumed/1, expected/4, affordable/4]).
 -export([cost_plain/1, cost_told/3, cost_tier/1, cost_miss/1, cost_full/1, cost_entry/1, cost_rare/1, cost_rare0/1, cost_counted/1, cost_detail/1, cost_draw/1, sink/1, beside/1]).
 -export_type([cost/0, costs/0, counted/0, expected/0]).
 
@@ -19,7 +19,7 @@
     polls => non_neg_integer(), batches => non_neg_integer(), detail => non_neg_integer(), tier_calls_s := non_neg_integer(), factor => pos_integer(),
     sample := pos_integer(), entry := boolean(), returns := lean | full, args := boolean(), schedulers := pos_integer()
 }.
--type cost() :: #{costs := costs(), last := none | counted(), fixed := number(), varying := number()}.
+-type cost() :: #{costs := costs(), last := none | counted(), fixed := number(), varying := number(), latest := number()}. % latest: fixed, not smoothed
 -type expected() :: #{fixed := integer(), all := integer(), events := integer(), relay := integer()}.
 
 -define(MOST_MS, 150).
@@ -289,11 +289,11 @@ sink(Owner) ->
 
 %% Costs: of calibrate/3.
 -spec new(costs()) -> cost().
-new(Costs) -> #{costs => Costs, last => none, fixed => 0, varying => 0}.
+new(Costs) -> #{costs => Costs, last => none, fixed => 0, varying => 0, latest => 0}.
 
 %% The next observation only stores its totals.
 -spec anew(cost()) -> cost().
-anew(S) -> S#{last := none}.
+anew(S) -> S#{last := none, latest := 0}.
 
 %% What these calls per second cost if none is sampled, in ppm of the schedulers' time. Tiers: those other than the entry.
 -spec fixed(non_neg_integer(), non_neg_integer(), boolean(), cost()) -> non_neg_integer().
@@ -326,7 +326,7 @@ observe(#{now_ns := Now} = Seen, #{last := #{now_ns := Then} = Last, fixed := F0
         more(batches, Seen, Last) * ?SEND_NS,
     All = (Now - Then) * maps:get(schedulers, Seen),
     Old = math:exp(-(Now - Then) / ?SMOOTH_NS),
-    S#{last := Seen, fixed := F0 * Old + share(Fixed, All) * (1 - Old), varying := V0 * Old + share(Varying, All) * (1 - Old)};
+    S#{last := Seen, latest := share(Fixed, All), fixed := F0 * Old + share(Fixed, All) * (1 - Old), varying := V0 * Old + share(Varying, All) * (1 - Old)};
 observe(_, S) ->
     S.
 
@@ -417,6 +417,10 @@ grown(What, Seen, Last) -> max(0, maps:get(What, Seen) - maps:get(What, Last)).
 %% Sampling changed from 1/Old to 1/New: the variable part of the cost is scaled at once.
 -spec resampled(pos_integer(), pos_integer(), cost()) -> cost().
 resampled(Old, New, #{varying := V} = S) -> S#{varying := V * Old / New}.
+
+%% What unsampled calls have cost since the observation before the last, in ppm.
+-spec latest(cost()) -> non_neg_integer().
+latest(#{latest := Latest}) -> round(Latest * 1000000).
 
 %% -> {All, Fixed} in ppm of the node's scheduler time.
 -spec spent(cost()) -> {non_neg_integer(), non_neg_integer()}.

@@ -42,8 +42,10 @@ evaluated(S) ->
         _ -> S
     end.
 
+%% A jump of the load shows at once, not after the second for which the cost is averaged.
 begun_if_expensive(#s{cost = Cost} = S) ->
-    case kprof_sampling:in_force(S) > 1 andalso element(2, kprof_cost:spent(Cost)) > most_fixed(S) of
+    {_, Fixed} = kprof_cost:spent(Cost),
+    case kprof_sampling:in_force(S) > 1 andalso max(Fixed, kprof_cost:latest(Cost) div 2) > most_fixed(S) of
         true -> begun(S);
         false -> S
     end.

@@ -5,21 +5,25 @@
 #include <kprof/base/clock.h>
 
 #define EVERY_NS    UINT64_C(1000000000)
+#define SOON_NS     UINT64_C(100000000) /* while too few requests have ended */
 #define LEAST_CALLS 1000
 #define ALMOST_ALL  0.999
 
 /* Twice the time that almost all requests need, rounded up; 0: they need too long. Inner calls of a
- * request that lasts longer are missing, so this is only done with short requests. */
-static uint64_t followed_ms(const struct engine *g)
+ * request that lasts longer are missing, so this is only done with short requests. *known: enough
+ * requests have ended. */
+static uint64_t followed_ms(const struct engine *g, bool *known)
 {
     static const uint16_t step_ms[] = {1, 2, 5, 10, 20, 50, 100};
     uint64_t ns;
 
+    *known = true;
     if (g->run.all_the_time)
         return 0;
     if (g->configuration.wanted.entry == TRACE_CONFIG_NO_ENTRY)
         return step_ms[0]; /* a traced call reports its end, whatever is set by then */
-    if (!core_request_quantile(g->core, ALMOST_ALL, LEAST_CALLS, &ns))
+    *known = core_request_quantile(g->core, ALMOST_ALL, LEAST_CALLS, &ns);
+    if (!*known)
         return 0;
     for (size_t i = 0; i < sizeof step_ms / sizeof *step_ms; i++)
         if (2 * ns <= step_ms[i] * UINT64_C(1000000))
@@ -34,8 +38,9 @@ void part_time_poll(struct engine *g)
 
     if (!g->control || g->state != ENGINE_UP || now < g->part_time.next_ns)
         return;
-    g->part_time.next_ns = now + EVERY_NS;
-    uint64_t ms = followed_ms(g);
+    bool known;
+    uint64_t ms = followed_ms(g, &known);
+    g->part_time.next_ns = now + (known ? EVERY_NS : SOON_NS);
     /* A shorter time is taken only if it is much shorter, so that it does not change all the time.
      */
     if (ms == w->part_ms || (ms && ms < w->part_ms && ms * 4 > w->part_ms))
