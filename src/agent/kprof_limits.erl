@@ -3,7 +3,7 @@
 %% process.
 -module(kprof_limits).
 -export_type([evaluated/0]).
--export([affordable/1, detail_state/1, detail_flags/2, with_detail/2, flood/2, limits/2, nudged/1, adjust/1, begin_at/2, new_relay/1]).
+-export([affordable/1, detail_state/1, detail_flags/2, with_detail/2, flood/2, limits/2, nudged/1, adjust/1, begin_at/2, calls_of_request/1, new_relay/1]).
 
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
@@ -17,6 +17,7 @@
 -define(CUT, 8). % a flood divides sampling by this
 -define(MOST, 1000000).
 -define(FLOOD_MS, 60).
+-define(ENOUGH, 100). % requests
 -define(MANY_WAIT, 2000). % events
 -define(DETAIL_MS, 1000). % minimum time between two changes of the share of detailed requests
 -define(DETAIL_COST, 2000). % most that detailed requests may cost, in millionths of the schedulers' time
@@ -101,7 +102,8 @@ evaluate(Now, #s{limits = #limits{evaluated = At, sample = Old}} = S0) ->
             tell_why(Now, kprof_part_time:evaluated(heavy(S1)));
         #{} when S0#s.tracing#tracing.on ->
             {New, Why} = let_out(Noted, next_sample(goals(At, Seen, S1), S1), S0),
-            S2 = sample_to(New, S1#s{limits = S1#s.limits#limits{why = Why}}),
+            Calls = (measured(At, Seen, S0))#s.limits#limits.calls,
+            S2 = sample_to(New, S1#s{limits = S1#s.limits#limits{why = Why, calls = Calls}}),
             tell_why(Now, kprof_part_time:evaluated(heavy(detail_to(Now, S2))));
         _ ->
             S1#s{limits = S1#s.limits#limits{sample = Old, heavy = 0}}
@@ -124,6 +126,29 @@ ticket_rate(#s{limits = #limits{ticket = {Then, Before}}}) ->
     kprof_spec:tickets(Before, kprof_node:ticket()) * 1000 div max(1, kprof_node:now_ms() - Then).
 
 events(S) -> kprof_link:counter(?SENT, S) + kprof_link:counter(?DROPPED, S).
+
+%% Traced calls of a sampled request, as measured. Until then, each tier once: it is better to cut sampling once too much in a
+%% flood than to notice it when the relay is behind.
+-spec calls_of_request(state()) -> pos_integer().
+calls_of_request(#s{tracing = #tracing{trace_config = #{entry := none}}}) -> 1;
+calls_of_request(#s{limits = #limits{calls = unknown}, tracing = #tracing{specs = Specs}}) -> max(1, length(Specs));
+calls_of_request(#s{limits = #limits{calls = Calls}}) -> Calls.
+
+%% The relay may be behind: a lower value is taken in steps.
+measured(Before, #{weighted := Weighted}, #s{limits = #limits{ticket = {_, Ticket}, calls = Known} = Limits} = S) ->
+    Old = calls_of_request(S),
+    Requests = kprof_spec:tickets(Ticket, kprof_node:ticket()),
+    case Requests div kprof_sampling:momentary(S) >= ?ENOUGH of
+        true ->
+            Calls = max((Weighted - maps:get(weighted, Before)) div (2 * Requests), Old - (Old + 3) div 4),
+            S1 = S#s{limits = Limits#limits{calls = max(1, Calls)}},
+            max(1, Calls) =/= Known andalso kprof_tracing:weigh(S1),
+            S1;
+        false ->
+            S
+    end;
+measured(_, _, S) ->
+    S.
 
 %% What an evaluation compares with the last one.
 seen(Now, S) -> #{now => Now, events => kprof_link:counter(?READ, S), weighted => kprof_link:counter(?WEIGHTED, S), run_ns => kprof_link:counter(?RUN_NS, S)}.

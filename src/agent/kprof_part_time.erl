@@ -19,7 +19,6 @@
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
 
--define(MOST_FIXED, 20000). % millionths of the schedulers' time: what unsampled calls may cost all the time
 -define(LEAST_CYCLE_MS, 400).
 -define(MOST_CYCLE_MS, 1000).
 -define(PART, 40). % patterns are set for 1/40 of a cycle, if its limits allow it
@@ -28,7 +27,7 @@
 -define(SPARE_MS, 4). % to set and to remove the patterns
 -define(EVENTS, 800). % wanted in a cycle
 -define(BEHIND, 4). % cycles in which an error is made up for; the factor is at most this many times its usual value
--define(CHEAP, 10). % consecutive cycles in which unsampled calls would cost less than half of ?MOST_FIXED
+-define(CHEAP, 10). % consecutive cycles in which unsampled calls would cost less than half of part_cost
 
 -spec is_on(state()) -> boolean().
 is_on(#s{part_time = #part_time{phase = Phase}}) -> Phase =/= off.
@@ -56,7 +55,8 @@ allowed(#s{beside = Beside, breaker = B, tracing = #tracing{on = On, paused = Pa
     Ms > 0 andalso Max > 0 andalso On andalso Paused =:= none andalso not Beside andalso kprof_breaker:state(B) =:= closed andalso
         kprof_breaker:factor(B) =:= 1 andalso not lists:any(fun({_, {M, F, A}, _}) -> erlang:is_builtin(M, F, A) end, Specs).
 
-most_fixed(#s{limits = #limits{max = #{max_cost := Max}}}) -> min(?MOST_FIXED, Max div 2).
+%% What unsampled calls may cost all the time, in millionths of the schedulers' time.
+most_fixed(#s{limits = #limits{max = #{max_cost := Max, part_cost := Most}}}) -> min(Most, Max div 2).
 
 begun(#s{tracing = #tracing{set = Set} = T, limits = Limits, cost = Cost} = S0) ->
     S1 = S0#s{
@@ -74,7 +74,7 @@ counter(#s{session = Session, counting = Counting, part_time = P} = S0) ->
             S = kprof_cleanup_plan:share(S0#s{counting = [MFA | Counting]}),
             kprof_spec:set_pattern(Session, MFA, true, [call_count]),
             S#s{part_time = P#part_time{counter = MFA}};
-        [] ->
+        _ ->
             S0
     end.
 
@@ -83,14 +83,13 @@ counter_off(#s{session = Session, counting = Counting, part_time = #part_time{co
     kprof_call_count:clear(Session, [MFA]),
     kprof_cleanup_plan:share(S#s{counting = Counting -- [MFA], part_time = P#part_time{counter = none}}).
 
-%% What events stand for: calls of the entry, or time (native). The module of the entry may have been loaded again: the counter is
-%% gone then.
+%% What events stand for: calls of the entry, or time (native). If the module of the entry was loaded again, the counter is gone.
 measured(#s{part_time = #part_time{counter = none}} = S) ->
     {erlang:monotonic_time(), S};
 measured(#s{session = Session, part_time = #part_time{counter = MFA}} = S) ->
     case kprof_call_count:call_count(Session, MFA) of
         N when is_integer(N) -> {N, S};
-        none -> measured(restarted(counter(counter_off(S))))
+        none -> measured(restarted(counter_off(S)))
     end.
 
 restarted(S0) ->

@@ -54,6 +54,7 @@ void settings_map_to(const struct settings *s, struct options *out)
     out->cooldown_ns = s->cooldown_ns;
     out->max_rate = s->max_rate;
     out->max_overhead_ppm = s->max_overhead_ppm;
+    out->all_the_time = s->all_the_time;
 }
 
 void settings_map_clear_tiers(struct settings *s)

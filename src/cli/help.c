@@ -49,6 +49,7 @@ static const char *const parts[] = {
     "      --max-age DURATION   stop tracing when events are older (default 1s)\n"
     "      --max-overhead PCT   maximum share of the node's time, or none\n"
     "                           (default 5; none with --max-rate)\n"
+    "      --all-the-time       never trace for only part of the time\n"
     "      --cooldown DURATION  first pause after overload (default 5s); then doubled\n"
     "\n"
     "Stack samples (no tiers needed; on the screen: F):\n"

@@ -87,6 +87,8 @@ void profile_save_text(const struct options *o, struct buf *out)
         setting(out, "max_overhead", "none");
     else if (o->max_overhead_ppm != plain.max_overhead_ppm)
         buf_addf(out, "{max_overhead, \"%.2f\"}.\n", o->max_overhead_ppm / 1e4);
+    if (o->all_the_time)
+        buf_adds(out, "{all_the_time, true}.\n");
     if (o->max_rate)
         buf_addf(out, "{max_rate, \"%" PRIu64 "/s\"}.\n", o->max_rate);
 }

@@ -158,7 +158,7 @@ static void limit_text(const struct snapshot *s, char *out, size_t cap)
         [SAMPLE_COST] = "limit --max-overhead",
         [SAMPLE_BREAKER] = "the breaker closes in steps",
         [SAMPLE_FLOOD] = "calls arrive too fast",
-        [SAMPLE_PART_TIME] = "traced for parts of the time",
+        [SAMPLE_PART_TIME] = "for part of the time",
     };
     if (s->sample_why == SAMPLE_COST && s->cost.limit_percent > 0)
         snprintf(out, cap, " (limit %.3g %% of the node)", s->cost.limit_percent);

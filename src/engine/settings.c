@@ -33,6 +33,7 @@ int engine_settings(const struct engine *g, struct settings *out, struct err *e)
     out->cooldown_ns = g->configuration.wanted.cooldown_ms * 1000000u;
     out->max_rate = g->configuration.wanted.max_rate;
     out->max_overhead_ppm = (uint32_t)g->configuration.wanted.max_cost_ppm;
+    out->all_the_time = g->run.all_the_time;
     return 0;
 }
 
@@ -93,6 +94,7 @@ void settings_apply(struct engine *g, const struct settings *s)
     g->configuration.wanted.cooldown_ms = s->cooldown_ns / 1000000u;
     g->configuration.wanted.max_rate = s->max_rate;
     g->configuration.wanted.max_cost_ppm = s->max_overhead_ppm;
+    g->run.all_the_time = s->all_the_time;
 }
 
 int engine_take_settings(struct engine *g, const struct settings *s, struct err *e)

@@ -2,7 +2,8 @@
 -module(agent_load).
 -export([entry/1, tier/1, leaf/1, three/3, none/0, throws/1, tail/1, big/2]).
 -export([deep/2, down/2, under/2, yielding/1, yields/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
--export([endless/2, spin/0, holding/2]). % processes
+-export([endless/2, counting_on/2, spin/0, holding/2]). % processes
+-export([counting/2, made/0, is_traced/1]). % tracing for a part of the time
 -export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
 -export([polling/0, chosen/2, all_pids/1, pids_left/0, samplers/0, samplers/1, processes_round/2]). % of stacks, of processes
 -export([steady/0, brief/0, one/0, spawned/1]). % depth of stacks
@@ -92,6 +93,17 @@ forever(Processes, Pause, Xs) -> [spawn(?MODULE, endless, [Pause, Xs]) || _ <- l
 endless(Pause, Xs) ->
     [?MODULE:entry(X) || X <- Xs],
     receive after Pause -> endless(Pause, Xs) end.
+
+%% The same, with the number of entries so far: made/0.
+counting(Processes, Pause) ->
+    persistent_term:put(agent_load_made, counters:new(1, [])),
+    [spawn(?MODULE, counting_on, [Pause, persistent_term:get(agent_load_made)]) || _ <- lists:seq(1, Processes)].
+
+counting_on(Pause, Made) ->
+    [begin ?MODULE:entry(X), counters:add(Made, 1, 1) end || X <- lists:seq(1, 20)],
+    receive after Pause -> counting_on(Pause, Made) end.
+
+made() -> counters:get(persistent_term:get(agent_load_made), 1).
 
 %% One process per call, as in servers with one process per request.
 spawning() -> spawn(fun() -> spawning_on() end).

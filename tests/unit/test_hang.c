@@ -45,6 +45,27 @@ static void only_what_is_open_for_long(void **state)
     done(&f);
 }
 
+/* Requests of 1 to 100 ms. */
+static void quantile_of_requests(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    uint64_t ns;
+    assert_false(core_request_quantile(f.c, 0.5, 0, &ns));
+    assert_int_equal(ns, 0);
+    for (uint64_t i = 1; i <= 100; i++) {
+        call(&f, 200 * (double)i, P1, 100 + i, E, M0);
+        ret(&f, 200 * (double)i + (double)i, P1, M0);
+    }
+    until(&f, 30000);
+    assert_false(core_request_quantile(f.c, 0.5, 101, &ns));
+    assert_true(core_request_quantile(f.c, 0.5, 100, &ns));
+    assert_in_range(ns, 49000000, 52000000);
+    assert_true(core_request_quantile(f.c, 0.999, 100, &ns));
+    assert_in_range(ns, 99000000, 102000000);
+    done(&f);
+}
+
 static void slower_than_most(void **state)
 {
     (void)state;
@@ -167,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_what_is_open_for_long),
+        cmocka_unit_test(quantile_of_requests),
         cmocka_unit_test(slower_than_most),
         cmocka_unit_test(all_have_their_turn),
         cmocka_unit_test(few_requests_have_no_percentile),

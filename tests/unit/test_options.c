@@ -708,7 +708,7 @@ static void help_fits(void **state)
         "--processes",   "--statuses",     "--flush",      "--files",
         "--trigger",     "--before",       "--rearm",      "--perf-pid",
         "--why",         "--demo-trouble", "--full-trace", "--full-calls",
-        "--full-events", "--full-hide",    "Examples:"};
+        "--full-events", "--full-hide",    "--all-the-time", "Examples:"};
     for (size_t i = 0; i < sizeof must / sizeof *must; i++)
         if (!strstr(text.data, must[i]))
             fail_msg("--help lacks %s", must[i]);

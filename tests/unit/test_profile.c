@@ -52,6 +52,7 @@ static void same(const struct options *a, const struct options *b)
     assert_int_equal(a->cooldown_ns, b->cooldown_ns);
     assert_int_equal(a->max_rate, b->max_rate);
     assert_int_equal(a->max_overhead_ppm, b->max_overhead_ppm);
+    assert_int_equal(a->all_the_time, b->all_the_time);
 }
 
 static void round_trip(const struct options *o)
@@ -90,6 +91,7 @@ static void everything_comes_back(void **state)
     o.cooldown_ns = 9000000000;
     o.max_rate = 20000;
     o.max_overhead_ppm = 0;
+    o.all_the_time = true;
     round_trip(&o);
     free(o.entry);
     o.entry = NULL;

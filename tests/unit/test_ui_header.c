@@ -98,6 +98,12 @@ static void cut_by_flood(void)
     s->sample_why = SAMPLE_FLOOD;
 }
 
+static void for_part_of_the_time(void)
+{
+    s->sample = 800;
+    s->sample_why = SAMPLE_PART_TIME;
+}
+
 static void late(void)
 {
     s->anomalies.late = 10000;
@@ -159,6 +165,7 @@ static const struct {
     {cut_by_cost, "tracing 1 of 8 requests (limit 5 % of the node)", STYLE_WARN},
     {cut_by_rate, "tracing 1 of 4 calls, requested 1 of 2 (limit --max-rate)", STYLE_WARN},
     {cut_by_flood, "tracing 1 of 64 requests (calls arrive too fast)", STYLE_WARN},
+    {for_part_of_the_time, "tracing 1 of 800 requests (for part of the time)", STYLE_WARN},
     {late, "late 10000", STYLE_WARN},
     {expired, "expired 400", STYLE_WARN},
     {lag, "lag 1.70s", STYLE_BAD},

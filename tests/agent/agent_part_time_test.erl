@@ -1,0 +1,200 @@
+%% Tracing for a part of the time (kprof_part_time). Run by agent_test.
+-module(agent_part_time_test).
+-export([tests/0]).
+
+-include("agent.hrl").
+-import(agent_lib, [load/2, ask/2, trace_config/2, traced/2, finish/2, run/3, batches/1, calls/1, payloads/2, stop_workers/1, beat_now/2, nothing_left/1, gone/1, told_gone/0, isolated/1, drain/0]).
+
+tests() ->
+    [
+        {part_time_begins_and_ends, fun part_time_begins_and_ends/1},
+        {part_time_counts_right, fun part_time_counts_right/1},
+        {part_time_requests_are_whole, fun part_time_requests_are_whole/1},
+        {part_time_without_entry, fun part_time_without_entry/1},
+        {part_time_full_returns, fun part_time_full_returns/1},
+        {part_time_killed, fun part_time_killed/1},
+        {part_time_new_settings, fun part_time_new_settings/1},
+        {part_time_survives_a_reload, fun part_time_survives_a_reload/1},
+        {part_time_leaves_others, fun part_time_leaves_others/1},
+        {part_time_not_allowed, fun part_time_not_allowed/1}
+    ].
+
+-define(PART_TIME, 5). % sample_why
+-define(TIERS, [{entry, 1}, {tier, 1}, {leaf, 1}]).
+
+%% Limits with which a few unsampled calls are too expensive.
+limits(Ms) -> #{max_cost => 1000000, part_cost => 1, part_ms => Ms}.
+
+%% Part time is on, with a load of this many processes.
+begun(T, More, Processes) ->
+    K = traced(T, trace_config(?TIERS, maps:merge(#{sample => 2}, More))),
+    Workers = rpc:call(T, agent_load, counting, [Processes, 1]),
+    ok = ask(K, {limits, limits(5)}),
+    ?soon(fun() -> is_on(K) end),
+    {K, Workers}.
+
+is_on(K) -> beat_now(K, sample_why) =:= ?PART_TIME.
+
+is_traced(T, F) -> rpc:call(T, agent_load, is_traced, [{agent_load, F, 1}]).
+
+%% The patterns are set, and not set, this many times in turn.
+alternates(_, 0) -> ok;
+alternates(T, Times) ->
+    ?soon(fun() -> is_traced(T, leaf) end),
+    ?soon(fun() -> not is_traced(T, leaf) end),
+    alternates(T, Times - 1).
+
+ended(T, K, Workers) ->
+    stop_workers(Workers),
+    finish(T, K),
+    nothing_left(T).
+
+part_time_begins_and_ends(T) ->
+    {K, Workers} = begun(T, #{}, 2),
+    alternates(T, 3),
+    ?check(beat_now(K, sample) > 2),
+    %% kprof-top says that the requests have become too long
+    ok = ask(K, {limits, #{part_ms => 0}}),
+    ?soon(fun() -> not is_on(K) end),
+    [?check(is_traced(T, F)) || _ <- lists:seq(1, 50), F <- [entry, tier, leaf]],
+    ?soon(fun() -> drain(), calls_of(batches(K)) =/= [] end),
+    %% it begins again, and ends when the load is low
+    ok = ask(K, {limits, limits(5)}),
+    ?soon(fun() -> is_on(K) end),
+    ok = ask(K, {limits, #{part_cost => 1000000}}),
+    ?soon(fun() -> not is_on(K) end),
+    ended(T, K, Workers).
+
+calls_of(Batches) -> [Call || {_, Ms} <- Batches, Call <- calls(Ms)].
+
+%% The weights of the events of the entry add up to the number of calls. Errors of a cycle are made up for by the next ones,
+%% whatever the load and the speed of the machine.
+part_time_counts_right(T) ->
+    {K, Workers} = begun(T, #{}, 2),
+    batches(K),
+    Before = rpc:call(T, agent_load, made, []),
+    Sum = counted(K, 40, 0),
+    Made = rpc:call(T, agent_load, made, []) - Before,
+    io:format("~b calls made, ~b counted~n", [Made, Sum]),
+    ?check(abs(Sum - Made) * 4 < Made),
+    ended(T, K, Workers).
+
+%% In about this many cycles: those with events.
+counted(_, 0, Sum) -> Sum;
+counted(K, Cycles, Sum) ->
+    receive after 100 -> ok end,
+    case lists:sum([W || {W, Ms} <- batches(K), {entry, _} <- calls(Ms)]) of
+        0 -> counted(K, Cycles, Sum);
+        N -> counted(K, Cycles - 1, Sum + N)
+    end.
+
+%% Inner calls belong to a sampled request of the same cycle, and are not missing. (A process that does not run for longer than
+%% part_ms while it is in a request loses some.)
+part_time_requests_are_whole(T) ->
+    {K, Workers} = begun(T, #{}, 2),
+    ok = ask(K, {limits, limits(50)}),
+    batches(K),
+    counted(K, 10, 0),
+    All = lists:append([calls_of(batches(K)) || _ <- waits(20)]),
+    Labels = fun(F) -> lists:usort([element(2, Msg) || {G, Msg} <- All, G =:= F]) end,
+    [Entries, Tiers, Leaves] = [Labels(F) || F <- [entry, tier, leaf]],
+    ?check(length(Entries) > 20),
+    ?equal({(Tiers ++ Leaves) -- Entries, ok}, {[], ok}),
+    ?check(length(Entries -- Leaves) * 20 =< length(Entries)),
+    ended(T, K, Workers).
+
+waits(N) -> [receive after 100 -> ok end || _ <- lists:seq(1, N)].
+
+part_time_without_entry(T) ->
+    {K, Workers} = begun(T, #{entry => none}, 2),
+    alternates(T, 3),
+    ?soon(fun() -> Fs = [F || {F, _} <- calls_of(batches(K))], lists:usort(Fs) =:= [entry, leaf, tier] end),
+    ended(T, K, Workers).
+
+%% Each call that is traced has its end, although the pattern is gone by then.
+part_time_full_returns(T) ->
+    {K, Workers} = begun(T, #{returns => full}, 2),
+    batches(K),
+    Ms = lists:append([M || _ <- waits(20), {_, M} <- batches(K)]),
+    Calls = length([x || {trace_ts, _, call, _, _, _} <- Ms]),
+    Ends = length([x || {trace_ts, _, return_from, _, _, _} <- Ms]),
+    ?check(Calls > 0),
+    ?check(abs(Calls - Ends) =< 2 * 3), % those of a request that was open at the first or last batch
+    ended(T, K, Workers).
+
+%% The controller is killed between two cycles, and within one.
+part_time_killed(T) ->
+    [killed(T, Is) || Is <- [true, false]].
+
+killed(T, Is) ->
+    {K, Workers} = begun(T, #{}, 2),
+    ?soon(fun() -> is_traced(T, leaf) =:= Is end),
+    exit(K, kill),
+    told_gone(),
+    gone(T),
+    stop_workers(Workers),
+    nothing_left(T),
+    [load(T, M) || M <- ?MODULES],
+    agent_lib:unload(T).
+
+%% Another configuration, a capture, tracing off and on: each while it is on.
+part_time_new_settings(T) ->
+    {K, Workers} = begun(T, #{}, 2),
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}, {leaf, 1}], #{sample => 2})}),
+    ?check(not is_traced(T, tier)),
+    ?soon(fun() -> is_on(K) end),
+    alternates(T, 2),
+    ok = ask(K, {tracing, false}),
+    [?check(not is_traced(T, F)) || _ <- lists:seq(1, 50), F <- [entry, leaf]],
+    ok = ask(K, {tracing, true}),
+    ?soon(fun() -> is_on(K) end),
+    ok = ask(K, {trip, <<"a test">>}),
+    ?check(not is_traced(T, leaf)),
+    ?soon(fun() -> is_on(K) end),
+    ended(T, K, Workers).
+
+%% The new code has no pattern and no counter; the next cycles set them.
+part_time_survives_a_reload(T) ->
+    {K, Workers} = begun(T, #{}, 2),
+    load(T, agent_load),
+    rpc:call(T, code, soft_purge, [agent_load]),
+    alternates(T, 2),
+    ?soon(fun() -> calls_of(batches(K)) =/= [] end),
+    ended(T, K, Workers).
+
+%% Below OTP 27 a function has one pattern: that of another tracer, set between two cycles, stays.
+part_time_leaves_others(T) ->
+    case isolated(T) of
+        true -> ok;
+        false -> others_stay(T)
+    end.
+
+others_stay(T) ->
+    {K, Workers} = begun(T, #{}, 2),
+    Theirs = [{'_', [], [{message, false}]}],
+    Spec = fun() -> rpc:call(T, erlang, trace_info, [{agent_load, leaf, 1}, match_spec]) end,
+    ?soon(fun() -> not is_traced(T, leaf) andalso (rpc:call(T, erlang, trace_pattern, [{agent_load, leaf, 1}, Theirs, [local]]) =:= 1) andalso Spec() =:= {match_spec, Theirs} end),
+    alternates_of(T, entry, 3),
+    ?equal(Spec(), {match_spec, Theirs}),
+    stop_workers(Workers),
+    rpc:call(T, erlang, trace_pattern, [{agent_load, leaf, 1}, false, [local]]),
+    finish(T, K),
+    nothing_left(T).
+
+alternates_of(_, _, 0) -> ok;
+alternates_of(T, F, Times) ->
+    ?soon(fun() -> is_traced(T, F) end),
+    ?soon(fun() -> not is_traced(T, F) end),
+    alternates_of(T, F, Times - 1).
+
+%% Not without a limit of cost, not if every request is sampled, not if kprof-top does not allow it.
+part_time_not_allowed(T) ->
+    Workers = rpc:call(T, agent_load, counting, [2, 1]),
+    [never(T, Sample, Limits) || {Sample, Limits} <- [{1, limits(5)}, {2, (limits(5))#{max_cost => 0}}, {2, limits(0)}]],
+    stop_workers(Workers).
+
+never(T, Sample, Limits) ->
+    K = traced(T, trace_config(?TIERS, #{sample => Sample})),
+    ok = ask(K, {limits, Limits}),
+    [?check(not is_on(K)) || _ <- lists:seq(1, 4)],
+    finish(T, K).
