@@ -3,7 +3,7 @@
 -export([entry/1, tier/1, leaf/1, three/3, none/0, throws/1, tail/1, big/2]).
 -export([deep/2, down/2, under/2, yielding/1, yields/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, counting_on/2, spin/0, holding/2]). % processes
--export([counting/2, made/0, is_traced/1]). % tracing for a part of the time
+-export([counting/2, made/0, stale/1, stale_on/1, is_traced/1]). % tracing for a part of the time
 -export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
 -export([polling/0, chosen/2, all_pids/1, pids_left/0, samplers/0, samplers/1, processes_round/2]). % of stacks, of processes
 -export([steady/0, brief/0, one/0, spawned/1]). % depth of stacks
@@ -102,6 +102,21 @@ counting(Processes, Pause) ->
 counting_on(Pause, Made) ->
     [begin ?MODULE:entry(X), counters:add(Made, 1, 1) end || X <- lists:seq(1, 20)],
     receive after Pause -> counting_on(Pause, Made) end.
+
+%% A process that keeps the token of one request, and calls the tier with it.
+stale(Pause) -> spawn(?MODULE, stale_on, [Pause]).
+
+stale_on(Pause) ->
+    ?MODULE:entry(stale),
+    receive after Pause -> ok end,
+    case seq_trace:get_token(label) of
+        [] -> stale_on(Pause);
+        _ -> with_token(Pause)
+    end.
+
+with_token(Pause) ->
+    ?MODULE:tier(stale),
+    receive after Pause -> with_token(Pause) end.
 
 made() -> counters:get(persistent_term:get(agent_load_made), 1).
 

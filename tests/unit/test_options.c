@@ -696,18 +696,18 @@ static void help_fits(void **state)
             fail_msg("wider than 80 columns: %.*s", (int)(end - line), line);
     assert_int_equal(*line, '\0');
     static const char *const must[] = {
-        "--tier",        "--entry",        "--identity",   "--sample",
-        "--returns",     "--transport",    "--slow-log",   "--slow",
-        "--slow-args",   "--max-age",      "--max-rate",   "--cooldown",
-        "--duration",    "--batch",        "--delay",      "--iterations",
-        "--format",      "--output",       "--record",     "--replay",
-        "--cookie-file", "--setcookie",    "--name",       "--no-color",
-        "--ascii",       "--force",        "--demo",       "--demo-rate",
-        "--version",     "--help",         "--config",     "--max-overhead",
-        "--hazards",     "--profile",      "--top",        "--sample-interval",
-        "--processes",   "--statuses",     "--flush",      "--files",
-        "--trigger",     "--before",       "--rearm",      "--perf-pid",
-        "--why",         "--demo-trouble", "--full-trace", "--full-calls",
+        "--tier",        "--entry",        "--identity",     "--sample",
+        "--returns",     "--transport",    "--slow-log",     "--slow",
+        "--slow-args",   "--max-age",      "--max-rate",     "--cooldown",
+        "--duration",    "--batch",        "--delay",        "--iterations",
+        "--format",      "--output",       "--record",       "--replay",
+        "--cookie-file", "--setcookie",    "--name",         "--no-color",
+        "--ascii",       "--force",        "--demo",         "--demo-rate",
+        "--version",     "--help",         "--config",       "--max-overhead",
+        "--hazards",     "--profile",      "--top",          "--sample-interval",
+        "--processes",   "--statuses",     "--flush",        "--files",
+        "--trigger",     "--before",       "--rearm",        "--perf-pid",
+        "--why",         "--demo-trouble", "--full-trace",   "--full-calls",
         "--full-events", "--full-hide",    "--all-the-time", "Examples:"};
     for (size_t i = 0; i < sizeof must / sizeof *must; i++)
         if (!strstr(text.data, must[i]))
