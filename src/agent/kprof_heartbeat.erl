@@ -58,13 +58,13 @@ dirty_queue() ->
         [] -> -1
     end.
 
+sample_why(#s{part_time = #part_time{phase = Phase}}) when Phase =/= off -> 5;
 sample_why(#s{limits = #limits{why = Why}, breaker = B}) ->
     case {kprof_breaker:factor(B), Why} of
         {1, none} -> 0;
         {1, rate} -> 1;
         {1, cost} -> 2;
         {1, flood} -> 4;
-        {1, part_time} -> 5;
         _ -> 3
     end.
 

@@ -129,7 +129,9 @@ events(S) -> kprof_link:counter(?SENT, S) + kprof_link:counter(?DROPPED, S).
 
 %% Traced calls of a sampled request, as measured. Until then, each tier once: it is better to cut sampling once too much in a
 %% flood than to notice it when the relay is behind.
--spec calls_of_request(state()) -> pos_integer().
+%% 0: the number is not used.
+-spec calls_of_request(state()) -> non_neg_integer().
+calls_of_request(#s{part_time = #part_time{phase = Phase}}) when Phase =/= off -> 0; % it samples many calls in a short time
 calls_of_request(#s{tracing = #tracing{trace_config = #{entry := none}}}) -> 1;
 calls_of_request(#s{limits = #limits{calls = unknown}, tracing = #tracing{specs = Specs}}) -> max(1, length(Specs));
 calls_of_request(#s{limits = #limits{calls = Calls}}) -> Calls.
@@ -212,8 +214,9 @@ no_sampling_helps(#s{limits = #limits{max = #{max_cost := Max}}, tracing = #trac
 settled_ms({calls, _}) -> ?FLOOD_MS;
 settled_ms(_) -> 4 * ?FLOOD_MS.
 
-%% The rate of sampled calls is known: sampling is cut to a fifth of what the relay can process.
-cut_by({calls, PerS}) -> max(2, PerS * 5 div ?MOST_SAMPLED);
+%% The rate of sampled calls is known: sampling is cut to a fifth of what the relay can process, or deeper: on a node that is
+%% fully loaded by now, the rate is lower than the load.
+cut_by({calls, PerS}) -> max(?CUT, PerS * 5 div ?MOST_SAMPLED);
 cut_by(_) -> ?CUT.
 
 flood_text({calls, _}, New) -> kprof_text:format("there are more calls than the agent can process: sampling is cut to 1/~b", [New]);

@@ -49,8 +49,8 @@ begun_if_expensive(#s{cost = Cost} = S) ->
         false -> S
     end.
 
-%% Not while the breaker increases sampling in steps, not if another agent uses the control word, and not with built-in functions
-%% (VM-HAZARDS: their patterns may belong to all sessions).
+%% Not while the breaker increases sampling in steps, not if another agent uses the control word, and not with built-in functions,
+%% whose patterns may belong to all sessions (kprof_hazard).
 allowed(#s{beside = Beside, breaker = B, tracing = #tracing{on = On, paused = Paused, specs = Specs}, limits = #limits{max = #{part_ms := Ms, max_cost := Max}}}) ->
     Ms > 0 andalso Max > 0 andalso On andalso Paused =:= none andalso not Beside andalso kprof_breaker:state(B) =:= closed andalso
         kprof_breaker:factor(B) =:= 1 andalso not lists:any(fun({_, {M, F, A}, _}) -> erlang:is_builtin(M, F, A) end, Specs).
@@ -203,19 +203,24 @@ timed(Change, S0) ->
     {After, S} = measured(S1),
     {Time, (Before + After) div 2, Result, S}.
 
-%% A cycle makes about ?EVENTS events. More: the patterns are set for less time, then fewer calls are sampled.
+%% A cycle makes about ?EVENTS events, or fewer with max_rate. More: the patterns are set for less time, then fewer calls are sampled.
 sampled(#s{limits = #limits{sample = Sample} = Limits, part_time = #part_time{read = Before, permille = Permille} = P} = S) ->
     #s{tracing = #tracing{trace_config = #{sample := Configured}}} = S,
     Events = kprof_link:counter(?READ, S) - Before,
+    Wanted = wanted(S),
     {Part, New} =
         if
-            Events * 2 > ?EVENTS * 3, Permille > ?LEAST_PERMILLE -> {Permille div 2, Sample};
-            Events * 2 > ?EVENTS * 3 -> {Permille, Sample * Events div ?EVENTS};
-            Events * 2 < ?EVENTS, Sample > Configured -> {Permille, max(Configured, Sample div 2)};
-            Events * 2 < ?EVENTS -> {min(?MOST_PERMILLE, 2 * Permille), Sample};
+            Events * 2 > Wanted * 3, Permille > ?LEAST_PERMILLE -> {Permille div 2, Sample};
+            Events * 2 > Wanted * 3 -> {Permille, Sample * Events div Wanted};
+            Events * 2 < Wanted, Sample > Configured -> {Permille, max(Configured, Sample div 2)};
+            Events * 2 < Wanted -> {min(?MOST_PERMILLE, 2 * Permille), Sample};
             true -> {Permille, Sample}
         end,
     S#s{limits = Limits#limits{sample = New}, part_time = P#part_time{permille = Part}}.
+
+%% The relay forwards at most a tenth of max_rate every 100 ms.
+wanted(#s{limits = #limits{max = #{max_rate := 0}}}) -> ?EVENTS;
+wanted(#s{limits = #limits{max = #{max_rate := Rate}}}) -> max(1, min(?EVENTS, Rate div 20)).
 
 %% The error so far is made up for in several cycles: in one, it would make errors of the opposite sign.
 factor(Now, #s{part_time = #part_time{covered = Covered, last = Last, last_at = At} = P} = S) ->

@@ -99,8 +99,15 @@ counted(Ref, Ix, {MFA, Before}, #s{session = Session} = S) ->
                 S
         end,
     kprof_tracing:flush(S),
-    Seen = min(Calls, watched(Ix, S) * kprof_sampling:in_force(S)),
+    Seen = in_requests(Calls, watched(Ix, S) * kprof_sampling:in_force(S), S),
     kprof_link:answer(Ref, {called, Calls, Seen, Calls - Seen}, S1).
+
+%% Tracing for a part of the time: the estimate of a single second can be wrong by half.
+in_requests(Calls, Estimate, S) ->
+    case kprof_part_time:is_on(S) andalso Estimate * 2 >= Calls of
+        true -> Calls;
+        false -> min(Calls, Estimate)
+    end.
 
 watched(_, #s{relay = none}) -> 0;
 watched(_, #s{relay = Relay, pacer = Pacer}) ->
