@@ -68,11 +68,11 @@
     permille = 5 :: pos_integer(), % of a cycle in which calls are sampled
     factor = 1 :: pos_integer(), % a traced request stands for this many, besides sampling
     counter = none :: none | mfa(), % the entry, if its calls are counted
-    covered = 0 :: integer(), % calls of the entry, or time (native), for which events stand
+    covered = 0 :: integer(), % calls of the entry (less ?ENTRIES), or time (native), for which events stand
     last = 0 :: integer(), % their value at last_at (native), in the last cycle
     last_at = 0 :: integer(),
-    begun = 0 :: integer(), % their value when sampling began in this cycle, at open_at (native)
-    open_at = 0 :: integer(),
+    longer = 1000 :: pos_integer(), % permille: how long sampling was really on, of the intended time; smoothed
+    open_at = 0 :: integer(), % when (native) sampling began in this cycle
     ticket = 0 :: non_neg_integer(), % at that time
     read = 0 :: non_neg_integer(), % events before it
     calls_s = 0 :: non_neg_integer(), % calls per second that took a sampling decision while it was last open

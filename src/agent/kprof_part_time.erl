@@ -2,14 +2,14 @@
 %% cannot lower this. If it is too much in all, the patterns are set only for some ms of each cycle. Otherwise a call costs
 %% nothing. Functions of the controller's process.
 %%
-%% A cycle: `rest`: no pattern is set. At a random time all patterns are set; the one of the entry first samples nothing, then, for
-%% 0.5 to 16 % of the cycle, as usual (`open`), then nothing again (`closed`). The patterns stay until the requests that were sampled
-%% have ended (part_ms, from kprof-top), so that their inner calls are traced, too. The control word could stop sampling as well,
-%% but a call that the operating system interrupts can restore an old word (kprof_spec:cut/1).
+%% A cycle: `rest`: no pattern is set. At a random time all patterns are set, that of the entry last. It samples as usual for 0.4 to
+%% 16 % of the cycle (`open`), then nothing (`closed`). The patterns stay until the requests that were sampled have ended (part_ms,
+%% from kprof-top), so that their inner calls are traced, too. The control word could stop sampling as well, but a call that the
+%% operating system interrupts can restore an old word (kprof_spec:cut/1).
 %%
-%% Weights: a counter of the entry's calls is always on. An event stands for the calls since the last cycle: its `factor` is the
-%% number of calls that no event stands for yet, through the number that this cycle will probably sample. An error of one cycle
-%% is made up for by the next. Without a counter (no entry, or the counter is another tracer's) time is used instead.
+%% Weights: a counter of the entry's calls is always on. An event stands for the calls since the last cycle: its `factor` is their
+%% number through the number that will probably be made while sampling is on. The relay adds up what the events really stand for;
+%% the difference is made up for by the next cycles. Without a counter (no entry, or another tracer's counter) time is used.
 %%
 %% Invariant: while phase is not `off`, tracing.set has all functions as `pending` (each may have a pattern), and the cleanup plan,
 %% too.
@@ -19,14 +19,15 @@
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
 
--define(LEAST_CYCLE_MS, 400).
+-define(LEAST_CYCLE_MS, 500).
 -define(MOST_CYCLE_MS, 1000).
 -define(PART, 40). % patterns are set for 1/40 of a cycle, if its limits allow it
--define(LEAST_PERMILLE, 5).
+-define(LEAST_PERMILLE, 4).
 -define(MOST_PERMILLE, 160).
 -define(SPARE_MS, 4). % to set and to remove the patterns
 -define(EVENTS, 800). % wanted in a cycle
 -define(BEHIND, 4). % cycles in which an error is made up for; the factor is at most this many times its usual value
+-define(LONGEST, 4000). % permille
 -define(CHEAP, 10). % consecutive cycles in which unsampled calls would cost less than half of part_cost
 
 -spec is_on(state()) -> boolean().
@@ -73,6 +74,7 @@ counter(#s{session = Session, counting = Counting, part_time = P} = S0) ->
         [MFA] ->
             S = kprof_cleanup_plan:share(S0#s{counting = [MFA | Counting]}),
             kprof_spec:set_pattern(Session, MFA, true, [call_count]),
+            S#s.relay ! {entry, maps:get(entry, S#s.tracing#tracing.trace_config)},
             S#s{part_time = P#part_time{counter = MFA}};
         _ ->
             S0
@@ -81,6 +83,7 @@ counter(#s{session = Session, counting = Counting, part_time = P} = S0) ->
 counter_off(#s{part_time = #part_time{counter = none}} = S) -> S;
 counter_off(#s{session = Session, counting = Counting, part_time = #part_time{counter = MFA} = P} = S) ->
     kprof_call_count:clear(Session, [MFA]),
+    S#s.relay =/= none andalso (S#s.relay ! {entry, none}),
     kprof_cleanup_plan:share(S#s{counting = Counting -- [MFA], part_time = P#part_time{counter = none}}).
 
 %% What events stand for: calls of the entry, or time (native). If the module of the entry was loaded again, the counter is gone.
@@ -94,7 +97,11 @@ measured(#s{session = Session, part_time = #part_time{counter = MFA}} = S) ->
 
 restarted(S0) ->
     {Now, S} = measured(S0),
-    S#s{part_time = (S#s.part_time)#part_time{covered = Now, last = Now, last_at = erlang:monotonic_time()}}.
+    S#s{part_time = (S#s.part_time)#part_time{covered = Now - stood(S), last = Now, last_at = erlang:monotonic_time()}}.
+
+%% What the events of the entry that were sent stand for. Without a counter, the time of each cycle is added to `covered`.
+stood(#s{part_time = #part_time{counter = none}}) -> 0;
+stood(S) -> kprof_link:counter(?ENTRIES, S).
 
 %% The patterns are set all the time again.
 -spec leave(state()) -> state().
@@ -172,36 +179,37 @@ open(S0) ->
     kprof_spec:cut(kprof_sampling:cut(S2)), % no pattern is set, so no call restores the word from before
     S3 = prepared(S2),
     kprof_tracing:weigh(S3),
-    {At, Begun, Set, S4} = timed(fun() -> opened(S3) end, S3),
-    later(open_ms(S4), S4#s{
-        part_time = (S4#s.part_time)#part_time{phase = open, set = Set, open_at = At, begun = Begun, ticket = kprof_node:ticket()}
-    }).
+    {At, Set} = timed(fun() -> opened(S3) end),
+    later(open_ms(S3), S3#s{part_time = (S3#s.part_time)#part_time{phase = open, set = Set, open_at = At, ticket = kprof_node:ticket()}}).
 
 %% Tokens of requests before this cycle may still be in processes. Their calls are not traced: those of the last cycle have ended,
 %% and a process that has called the entry since may work for another request now.
 prepared(#s{session = Session, tracing = #tracing{specs = Specs, trace_config = #{entry := Entry}}, part_time = P} = S) ->
-    First = entry_specs(S),
     Set =
-        case First of
-            [] -> #{};
-            _ -> kprof_patterns:put(Session, shut(First) ++ kprof_spec:since(kprof_node:ticket(), Entry, Specs -- First), #{})
+        case Entry of
+            none -> #{};
+            _ -> kprof_patterns:put(Session, kprof_spec:since(kprof_node:ticket(), Entry, Specs -- entry_specs(S)))
         end,
     S#s{part_time = P#part_time{set = Set, read = kprof_link:counter(?READ, S)}}.
 
-shut(Specs) -> [{Ix, MFA, kprof_spec:unsampled()} || {Ix, MFA, _} <- Specs].
-
 %% Without an entry, all functions are sampled.
-opened(#s{session = Session, tracing = #tracing{specs = Specs}, part_time = #part_time{set = Set}} = S) ->
-    kprof_patterns:put(Session, case entry_specs(S) of [] -> Specs; First -> First end, Set).
+opened(#s{tracing = #tracing{specs = Specs, trace_config = #{entry := none}}, session = Session}) -> kprof_patterns:put(Session, Specs);
+opened(#s{session = Session, part_time = #part_time{set = Set}} = S) ->
+    maps:from_list([{MFA, pending} || {_, MFA, Spec} <- entry_specs(S), kprof_patterns:put_fast(Session, MFA, Spec)] ++ maps:to_list(Set)).
 
-%% A change of patterns takes effect somewhere in the time that it takes. -> {Time, what events stand for by then, Result, S}
-timed(Change, S0) ->
-    {Before, S1} = measured(S0),
-    Began = erlang:monotonic_time(),
+%% No more calls are sampled. An entry call now clears the token that its process has.
+shut(#s{tracing = #tracing{trace_config = #{entry := none}}, session = Session, part_time = #part_time{set = Set}}) ->
+    kprof_patterns:clear(Session, Set),
+    #{};
+shut(#s{session = Session, part_time = #part_time{set = Set}} = S) ->
+    [kprof_spec:set_pattern(Session, MFA, kprof_spec:unsampled(), [local]) || {_, MFA, _} <- entry_specs(S), is_map_key(MFA, Set)],
+    Set.
+
+%% A change of patterns takes effect somewhere in the time that it takes. -> {Time, Result}
+timed(Change) ->
+    Before = erlang:monotonic_time(),
     Result = Change(),
-    Time = (Began + erlang:monotonic_time()) div 2,
-    {After, S} = measured(S1),
-    {Time, (Before + After) div 2, Result, S}.
+    {(Before + erlang:monotonic_time()) div 2, Result}.
 
 %% A cycle makes about ?EVENTS events, or fewer with max_rate. More: the patterns are set for less time, then fewer calls are sampled.
 sampled(#s{limits = #limits{sample = Sample} = Limits, part_time = #part_time{read = Before, permille = Permille} = P} = S) ->
@@ -223,12 +231,14 @@ wanted(#s{limits = #limits{max = #{max_rate := 0}}}) -> ?EVENTS;
 wanted(#s{limits = #limits{max = #{max_rate := Rate}}}) -> max(1, min(?EVENTS, Rate div 20)).
 
 %% The error so far is made up for in several cycles: in one, it would make errors of the opposite sign.
-factor(Now, #s{part_time = #part_time{covered = Covered, last = Last, last_at = At} = P} = S) ->
+factor(Now, #s{part_time = #part_time{covered = Before, last = Last, last_at = At} = P} = S) ->
+    Stood = stood(S),
+    Covered = Before + Stood,
     Span = max(1, erlang:monotonic_time() - At),
-    Coming = max(1, (Now - Last) * native_ms(open_ms(S)) div Span),
+    Coming = max(1, (Now - Last) * native_ms(open_ms(S)) div Span * P#part_time.longer div 1000),
     Most = ?BEHIND * usual(S),
     Due = (Now - Last) + (Last - Covered) div ?BEHIND,
-    S#s{part_time = P#part_time{factor = max(1, min(Most, Due div Coming)), covered = max(Covered, Now - Most * Coming)}}.
+    S#s{part_time = P#part_time{factor = max(1, min(Most, Due div Coming)), covered = max(Covered, Now - Most * Coming) - Stood}}.
 
 %% The calls per second of the entry, in the last cycle.
 counted(_, #s{part_time = #part_time{counter = none} = P} = S) -> S#s{part_time = P};
@@ -236,28 +246,23 @@ counted(Now, #s{part_time = #part_time{last = Last, last_at = At} = P} = S) ->
     Time = erlang:monotonic_time(),
     S#s{part_time = P#part_time{last = Now, last_at = Time, calls_s = (Now - Last) * native_ms(1000) div max(1, Time - At)}}.
 
-closed(#s{part_time = #part_time{open_at = Opened, ticket = Before}} = S0) ->
+closed(#s{part_time = #part_time{open_at = Opened, ticket = Before} = P} = S0) ->
     Ticket = kprof_node:ticket(),
-    {At, Ended, Set, S1} = timed(fun() -> shut_again(S0) end, S0),
-    #s{part_time = #part_time{factor = Factor, covered = Covered, begun = Begun} = P} = S1,
+    {At, Set} = timed(fun() -> shut(S0) end),
     Took = max(1, At - Opened),
-    Stood = Factor * max(0, Ended - Begun),
-    S = S1#s{part_time = tickets(Ticket, Before, Took, P#part_time{phase = closed, set = Set, covered = Covered + Stood})},
+    Longer = min(?LONGEST, Took * 1000 div native_ms(open_ms(S0))),
+    S = S0#s{part_time = by_time(Ticket, Before, Took, P#part_time{phase = closed, set = Set, longer = (3 * P#part_time.longer + Longer) div 4})},
     cheaper(later(part_ms(S), S)).
 
-shut_again(#s{session = Session, part_time = #part_time{set = Set}} = S) ->
-    case entry_specs(S) of
-        [] ->
-            kprof_patterns:clear(Session, Set),
-            #{};
-        First ->
-            kprof_patterns:put(Session, shut(First), Set)
-    end.
-
-%% Without a counter, the tickets show the calls per second.
-tickets(Ticket, Before, Took, #part_time{counter = none} = P) when Before > 0, Ticket > 0 ->
-    P#part_time{calls_s = kprof_spec:tickets(Before, Ticket) * native_ms(1000) div Took};
-tickets(_, _, _, P) ->
+%% Without a counter, tickets show the calls per second.
+by_time(Ticket, Before, Took, #part_time{counter = none, covered = Covered, factor = Factor} = P) ->
+    Calls =
+        case Before > 0 andalso Ticket > 0 of
+            true -> kprof_spec:tickets(Before, Ticket) * native_ms(1000) div Took;
+            false -> P#part_time.calls_s % a process was taking a ticket
+        end,
+    P#part_time{covered = Covered + Factor * Took, calls_s = Calls};
+by_time(_, _, _, P) ->
     P.
 
 native_ms(Ms) -> erlang:convert_time_unit(Ms, millisecond, native).

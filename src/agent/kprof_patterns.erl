@@ -2,7 +2,7 @@
 %% controller shares it with the relay before it changes the VM, so that the surviving process can clean up. Below OTP 27 a
 %% function has one pattern: patterns of other tracers are not changed.
 -module(kprof_patterns).
--export([set/4, put/3, replace/3, clear/2, left/2, lost/2, missing/2, versions/1, held_back/2, taken/3, matched/3]).
+-export([set/4, put/2, put_fast/3, replace/3, clear/2, left/2, lost/2, missing/2, versions/1, held_back/2, taken/3, matched/3]).
 -export_type([set/0, taken/0]).
 
 -type set() :: #{mfa() => pending | {kprof_spec:match_spec(), term()}}.
@@ -20,28 +20,37 @@ set(Session, Specs, Set, Before) ->
     Before(maps:merge(maps:map(fun(_, _) -> pending end, Wanted), Kept)),
     maps:fold(fun(MFA, Spec, Acc) -> set_one(Session, MFA, Spec, Acc) end, {Kept, []}, Wanted).
 
-%% Sets patterns, in this order: those of Set, and those of functions for which no other tracer has one. -> Set
--spec put(kprof_spec:session(), kprof_spec:compiled(), set()) -> set().
-put(_, [], Set) ->
-    Set;
-put(Session, [{_, MFA, Spec} | Specs], Set) ->
-    case Session =/= none orelse is_map_key(MFA, Set) orelse not traced({none, traced}, MFA) of
-        true -> put(Session, Specs, element(1, set_one(Session, MFA, Spec, {Set, []})));
-        false -> put(Session, Specs, Set)
+%% Sets patterns, in this order, where no other tracer has one. -> Set
+-spec put(kprof_spec:session(), kprof_spec:compiled()) -> set().
+put(Session, Specs) -> lists:foldl(fun({_, MFA, Spec}, Set) -> put_one(Session, MFA, Spec, Set) end, #{}, Specs).
+
+put_one(Session, MFA, Spec, Set) ->
+    case free(Session, MFA) of
+        true -> element(1, set_one(Session, MFA, Spec, {Set, []}));
+        false -> Set
     end.
 
-%% Stores the match spec as requested, and as the VM returns it.
+free(Session, MFA) -> Session =/= none orelse not traced({none, traced}, MFA).
+
+%% The same for one function, with as few calls as possible. -> true: the pattern is set
+-spec put_fast(kprof_spec:session(), mfa(), kprof_spec:match_spec()) -> boolean().
+put_fast(Session, MFA, Spec) -> free(Session, MFA) andalso kprof_spec:set_pattern(Session, MFA, Spec, [local]) =:= 1.
+
+%% Stores the match spec as requested, and as the VM returns it (in a session, where nobody else sets patterns, the same).
 set_one(Session, MFA, Spec, {Set, Failed}) ->
     case Set of
         #{MFA := {Spec, _}} ->
             {Set, Failed};
         _ ->
             case kprof_spec:set_pattern(Session, MFA, Spec, [local]) of
-                N when is_integer(N), N > 0 -> {Set#{MFA => {Spec, kprof_spec:pattern({Session, match_spec}, MFA)}}, Failed};
+                N when is_integer(N), N > 0 -> {Set#{MFA => {Spec, as_told(Session, MFA, Spec)}}, Failed};
                 0 -> {maps:remove(MFA, Set), Failed};
                 {error, Why} -> {maps:remove(MFA, Set), [{MFA, Why} | Failed]}
             end
     end.
+
+as_told(none, MFA, _) -> kprof_spec:pattern({none, match_spec}, MFA);
+as_told(_, _, Spec) -> Spec.
 
 %% Sets this match spec on all functions whose pattern is still the agent's. -> Set
 -spec replace(kprof_spec:session(), set(), kprof_spec:match_spec()) -> set().

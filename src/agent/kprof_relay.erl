@@ -102,6 +102,8 @@ start(#{controller := Controller} = Opts) ->
     helped = 0, % ns: run time of the helper for detailed requests
     watch = none, % {tier, epoch}: the calls of the tier that are counted
     watched = 0,
+    entry = none, % the tier whose calls are weighed (kprof_part_time)
+    entries = 0, % sum of the weights of its calls
     seen_by = none, % the sampler that wants to know which processes are traced
     seen_at = 0 % when (native) it was last told
 }).
@@ -119,8 +121,8 @@ init(#{controller := Controller, pid := Pid, counters := Counters, plan := Plan}
 
 %% Continues the counters of a relay that was killed; the messages in its queue count as dropped.
 go_on(#s{counters = C} = S) ->
-    [Seq, Sent, Dropped, Read, Weighted, Queue, RunNs] = [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?READ, ?WEIGHTED, ?QUEUE, ?RUN_NS]],
-    S#s{seq = Seq, sent = Sent, dropped = Dropped + Queue, read = Read, weighted = Weighted, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
+    [Seq, Sent, Dropped, Read, Weighted, Queue, RunNs, Entries] = [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?READ, ?WEIGHTED, ?QUEUE, ?RUN_NS, ?ENTRIES]],
+    S#s{entries = Entries, seq = Seq, sent = Sent, dropped = Dropped + Queue, read = Read, weighted = Weighted, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
 
 loop(Acc, N, S) ->
     receive M -> taken(M, Acc, N, S) end.
@@ -320,6 +322,7 @@ counted(#s{counters = C} = S) ->
     atomics:put(C, ?SEQ, S#s.seq),
     atomics:put(C, ?DETAIL, S#s.detail_events),
     atomics:put(C, ?HELPED_NS, S#s.helped),
+    atomics:put(C, ?ENTRIES, S#s.entries),
     atomics:add(C, ?NOTED, 1).
 
 control({weight, N, Since}, S) -> weighed(N, Since, S);
@@ -338,6 +341,7 @@ control({watch, Ix, Epoch}, S) -> S#s{watch = {Ix, Epoch}, watched = 0};
 control({watched, From, Ref}, S) ->
     From ! {watched, Ref, S#s.watched},
     S#s{watch = none};
+control({entry, Ix}, S) -> S#s{entry = Ix};
 control({flush, From, Ref}, S) -> deliver(later({answer, From, Ref}, S));
 control(off, #s{gate = open} = S) -> deliver(later(off, S#s{gate = idle}));
 control(off, S) -> deliver(later(off, S));
@@ -386,7 +390,8 @@ enqueue(_, 0, _, _, S) ->
     S;
 enqueue(Messages, N, Sampled, After, #s{held = Held, debt = Debt} = S0) ->
     Weight = min(?MAX_WEIGHT_FACTOR * Sampled, Sampled + Debt div (N + After)),
-    S = later({batch, N, Weight, Messages}, seen(Messages, watch(Messages, S0#s{held = Held + N, debt = Debt - (Weight - Sampled) * N}))),
+    S1 = S0#s{held = Held + N, debt = Debt - (Weight - Sampled) * N, entries = entries(Messages, Weight, S0)},
+    S = later({batch, N, Weight, Messages}, seen(Messages, watch(Messages, S1))),
     case Held of
         0 -> deliver(S);
         _ -> drop_oldest(S)
@@ -573,6 +578,10 @@ watch(_, #s{watch = none} = S) -> S;
 watch(Messages, #s{watch = {Ix, Epoch}} = S) ->
     Calls = [1 || {trace_ts, _, call, _, Msg, _} <- Messages, element(1, Msg) =:= Ix, is_of_session(element(2, Msg), Epoch)],
     S#s{watched = S#s.watched + length(Calls)}.
+
+entries(_, _, #s{entry = none, entries = Sum}) -> Sum;
+entries(Messages, Weight, #s{entry = Ix, entries = Sum}) ->
+    Sum + Weight * length([x || {trace_ts, _, call, _, Msg, _} <- Messages, element(1, Msg) =:= Ix]).
 
 %% Not the label of a token that an earlier session left.
 is_of_session(Label, Epoch) when is_integer(Label), Label > 0 -> kprof_spec:of_epoch(Label, Epoch);

@@ -101,6 +101,7 @@ struct engine *engine_new(const struct settings *s, const struct engine_hooks *h
     g->configuration.wanted.tracing = true;
     g->configuration.wanted.args = s->slow_args;
     g->configuration.wanted.entry = TRACE_CONFIG_NO_ENTRY;
+    part_time_begin(g);
     g->begun_ns = clock_mono_ns();
     change_log_begin(g);
     if (s->record_ring_bytes)

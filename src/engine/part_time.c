@@ -3,11 +3,13 @@
 #include "configuration.h"
 
 #include <kprof/base/clock.h>
+#include <stdlib.h>
 
 #define EVERY_NS    UINT64_C(1000000000)
 #define SOON_NS     UINT64_C(100000000) /* while too few requests have ended */
 #define LEAST_CALLS 1000
 #define ALMOST_ALL  0.999
+#define COST_PPM    20000
 
 /* Twice the time that almost all requests need, rounded up; 0: they need too long. Inner calls of a
  * request that lasts longer are missing, so this is only done with short requests. *known: enough
@@ -29,6 +31,14 @@ static uint64_t followed_ms(const struct engine *g, bool *known)
         if (2 * ns <= step_ms[i] * UINT64_C(1000000))
             return step_ms[i];
     return 0;
+}
+
+/* A test makes any cost too high. */
+void part_time_begin(struct engine *g)
+{
+    const char *test = getenv("KPROF_TEST_PART_COST");
+
+    g->configuration.wanted.part_cost_ppm = test ? strtoull(test, NULL, 10) : COST_PPM;
 }
 
 void part_time_poll(struct engine *g)

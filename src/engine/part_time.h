@@ -5,6 +5,7 @@
 
 #include "state.h"
 
+void part_time_begin(struct engine *g); /* before the first configuration */
 void part_time_poll(struct engine *g);
 
 #endif

@@ -146,6 +146,16 @@ def sampled(r):
     r.ends(k)
 
 
+def part_of_the_time(r):
+    """The patterns are set and removed several times a second, if requests are not too long for it."""
+    k = r.attached("--sample", "1/2", "--max-overhead", "5", *r.rng.choice([[], ["-e", "none"], ["--returns", "full"]]), env={"KPROF_TEST_PART_COST": "1"})
+    part_time = lambda: any(row["sample_why"] == "part-time" for row in k.rows)  # noqa: E731
+    kp.until(LATER_S, lambda: k.proc.poll() is not None or part_time() or k.rows[-1]["elapsed_s"] > 8, what=k.saw)
+    r.counts["part_time"] += part_time()
+    r.a_while()
+    r.ends(k)
+
+
 def full_returns(r):
     k = r.attached("--returns", "full")
     r.a_while()
@@ -298,7 +308,7 @@ def screen(r):
     kp.until(LATER_S, lambda: t.get("pane_dead") == "1", what=lambda: "its end: " + t.screen())
 
 
-WAYS = [plain, sampled, full_returns, no_entry, slow_arguments, limited, overload, overload_of_all, stopped, reloaded, built_in, preset, own_end, hasty, two, screen, screen]
+WAYS = [plain, sampled, part_of_the_time, full_returns, no_entry, slow_arguments, limited, overload, overload_of_all, stopped, reloaded, built_in, preset, own_end, hasty, two, screen, screen]
 
 
 def without(r):
@@ -313,7 +323,7 @@ class World:
 
     def __init__(self, otp, seed):
         self.otp, self.seed, self.node = otp, seed, None
-        self.counts = {"attaches": 0, "trips": 0, "screens": 0, "refused": 0, "requests": 0}
+        self.counts = {"attaches": 0, "trips": 0, "screens": 0, "refused": 0, "requests": 0, "part_time": 0}
         self.fresh()
 
     def fresh(self):
@@ -490,7 +500,7 @@ def main():
             skipped += a.rounds
     for r in results:
         print("OTP %(otp)d (erts %(erts)s): %(passed)d rounds survived" % r +
-              ", %(attaches)d attaches, %(screens)d screens, %(trips)d trips, %(requests)d requests answered" % r["counts"] +
+              ", %(attaches)d attaches, %(screens)d screens, %(trips)d trips, %(part_time)d for part of the time, %(requests)d requests answered" % r["counts"] +
               "".join("\n  died in round %d: %s" % d for d in r["deaths"]))
     if a.results and results:
         note(a.results, told(results, a))

@@ -31,9 +31,9 @@ struct trace_config {
      * first pause. */
     uint64_t max_age_ms, max_rate, cooldown_ms;
     uint64_t max_cost_ppm; /* of the node's scheduler time; 0: no limit */
-    /* If calls that are not sampled are expensive, the node may trace for parts of the time, and
-     * follow each request for this long; 0: it may not. */
-    uint64_t part_ms;
+    /* If calls that are not sampled cost more than part_cost_ppm of the node's scheduler time, the
+     * node may trace for only part of the time, and follow each request for part_ms; 0: never. */
+    uint64_t part_ms, part_cost_ppm;
 };
 
 /* Two of the parts: what is traced (without sampling, and without tracing on or off), and the
