@@ -65,7 +65,7 @@
     timer = none :: none | reference(), % the end of the phase
     set = #{} :: kprof_patterns:set(), % patterns that are set now
     cycle_at = 0 :: integer(), % ms: the beginning of the cycle
-    permille = 5 :: pos_integer(), % of a cycle in which calls are sampled
+    permille = 4 :: pos_integer(), % of a cycle in which calls are sampled
     factor = 1 :: pos_integer(), % a traced request stands for this many, besides sampling
     counter = none :: none | mfa(), % the entry, if its calls are counted
     covered = 0 :: integer(), % calls of the entry (less ?ENTRIES), or time (native), for which events stand

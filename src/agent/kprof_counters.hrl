@@ -17,4 +17,4 @@
 -define(COUNTERS, 14).
 
 -define(TICK_MS, 10). % maximum time until the relay is resumed
--define(MOST_SAMPLED, 100000). % the relay cannot process more sampled calls per second than this
+-define(MOST_SAMPLED, 150000). % the relay cannot process more sampled calls per second than this

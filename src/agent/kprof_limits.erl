@@ -127,18 +127,23 @@ ticket_rate(#s{limits = #limits{ticket = {Then, Before}}}) ->
 
 events(S) -> kprof_link:counter(?SENT, S) + kprof_link:counter(?DROPPED, S).
 
-%% Traced calls of a sampled request, as measured. Until then, each tier once: it is better to cut sampling once too much in a
-%% flood than to notice it when the relay is behind.
-%% 0: the number is not used.
+%% For the pacer: how many calls count as sampled for a sampled request; 0: none does. With a limit of cost, half more than its
+%% traced calls: a node that is fully loaded makes fewer calls than are due. Without one, the operator wants as much as possible, and
+%% the relay finds out what that is.
 -spec calls_of_request(state()) -> non_neg_integer().
 calls_of_request(#s{part_time = #part_time{phase = Phase}}) when Phase =/= off -> 0; % it samples many calls in a short time
-calls_of_request(#s{tracing = #tracing{trace_config = #{entry := none}}}) -> 1;
-calls_of_request(#s{limits = #limits{calls = unknown}, tracing = #tracing{specs = Specs}}) -> max(1, length(Specs));
-calls_of_request(#s{limits = #limits{calls = Calls}}) -> Calls.
+calls_of_request(#s{limits = #limits{max = #{max_cost := 0}}}) -> 1;
+calls_of_request(S) -> traced_calls(S) * 3 div 2.
+
+%% As measured. Until then, each tier once: it is better to cut sampling once too much in a flood than to notice it when the relay is
+%% behind.
+traced_calls(#s{tracing = #tracing{trace_config = #{entry := none}}}) -> 1;
+traced_calls(#s{limits = #limits{calls = unknown}, tracing = #tracing{specs = Specs}}) -> max(1, length(Specs));
+traced_calls(#s{limits = #limits{calls = Calls}}) -> Calls.
 
 %% The relay may be behind: a lower value is taken in steps.
 measured(Before, #{weighted := Weighted}, #s{limits = #limits{ticket = {_, Ticket}, calls = Known} = Limits} = S) ->
-    Old = calls_of_request(S),
+    Old = traced_calls(S),
     Requests = kprof_spec:tickets(Ticket, kprof_node:ticket()),
     case Requests div kprof_sampling:momentary(S) >= ?ENOUGH of
         true ->
@@ -354,7 +359,7 @@ tell_why(Now, #s{limits = #limits{why = Why, said = {Said, At}, max = Limits}} =
             cost -> kprof_text:format("sampling 1/~b to stay below ~ts of the node", [kprof_sampling:in_force(S), percent(maps:get(max_cost, Limits))]);
             flood -> kprof_text:format("sampling 1/~b: the agent cannot process more", [kprof_sampling:in_force(S)]);
             part_time ->
-                kprof_text:format("unsampled calls cost ~ts of the node: now tracing is on for ~b % of the time", [percent(kprof_part_time:fixed(S)), kprof_part_time:share(S) div 10])
+                kprof_text:format("calls that are not sampled are expensive: from now on, tracing is on for about ~b % of the time", [(kprof_part_time:share(S) + 9) div 10])
         end,
         S
     ),

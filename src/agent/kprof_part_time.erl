@@ -218,7 +218,7 @@ sampled(#s{limits = #limits{sample = Sample} = Limits, part_time = #part_time{re
     Wanted = wanted(S),
     {Part, New} =
         if
-            Events * 2 > Wanted * 3, Permille > ?LEAST_PERMILLE -> {Permille div 2, Sample};
+            Events * 2 > Wanted * 3, Permille > ?LEAST_PERMILLE -> {max(?LEAST_PERMILLE, Permille div 2), Sample};
             Events * 2 > Wanted * 3 -> {Permille, Sample * Events div Wanted};
             Events * 2 < Wanted, Sample > Configured -> {Permille, max(Configured, Sample div 2)};
             Events * 2 < Wanted -> {min(?MOST_PERMILLE, 2 * Permille), Sample};
