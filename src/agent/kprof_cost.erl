@@ -16,7 +16,7 @@
 %% Totals up to now (observe/2).
 -type counted() :: #{
     now_ns := integer(), events := non_neg_integer(), weighted := non_neg_integer(), ticket := non_neg_integer(), relay_ns := integer(), details => non_neg_integer(), helped_ns => non_neg_integer(),
-    polls => non_neg_integer(), batches => non_neg_integer(), detail => non_neg_integer(), tier_calls_s := non_neg_integer(), factor => pos_integer(),
+    polls => non_neg_integer(), batches => non_neg_integer(), detail => non_neg_integer(), tier_calls_s := non_neg_integer(), factor => pos_integer(), counted_s => non_neg_integer(),
     sample := pos_integer(), entry := boolean(), returns := lean | full, args := boolean(), schedulers := pos_integer()
 }.
 -type cost() :: #{costs := costs(), last := none | counted(), fixed := number(), varying := number(), latest := number()}. % latest: fixed, not smoothed
@@ -321,7 +321,8 @@ observe(Seen, #{last := none} = S) ->
 observe(#{ticket := 0} = Seen, #{last := #{ticket := Ticket}} = S) when Ticket > 0 ->
     observe(Seen#{ticket := Ticket}, S);
 observe(#{now_ns := Now} = Seen, #{last := #{now_ns := Then} = Last, fixed := F0, varying := V0} = S) when Now > Then ->
-    {Fixed, Varying0} = ns(Seen, Last, S),
+    {Fixed0, Varying0} = ns(Seen, Last, S),
+    Fixed = Fixed0 + counting_ns(Now - Then, Seen, S),
     Varying = Varying0 + more(details, Seen, Last) * ?DETAIL_PROCESS_NS + more(helped_ns, Seen, Last) + more(polls, Seen, Last) * ?POLL_NS +
         more(batches, Seen, Last) * ?SEND_NS,
     All = (Now - Then) * maps:get(schedulers, Seen),
@@ -329,6 +330,9 @@ observe(#{now_ns := Now} = Seen, #{last := #{now_ns := Then} = Last, fixed := F0
     S#{last := Seen, latest := share(Fixed, All), fixed := F0 * Old + share(Fixed, All) * (1 - Old), varying := V0 * Old + share(Varying, All) * (1 - Old)};
 observe(_, S) ->
     S.
+
+%% The calls of the entry that the VM counts (kprof_part_time).
+counting_ns(Took, Seen, S) -> maps:get(counted_s, Seen, 0) * count_ns(S) * Took / 1000000000.
 
 %% The costs were measured at attach; the counts may come from a VM that is overloaded now. The result is at most the total
 %% scheduler time.

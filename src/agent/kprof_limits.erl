@@ -277,6 +277,7 @@ counted_now(#s{tracing = #tracing{trace_config = #{entry := Entry, returns := Re
         tier_calls_s => kprof_tier_rates:per_second(S) * kprof_part_time:share(S) div 1000,
         sample => kprof_sampling:momentary(S),
         factor => kprof_part_time:usual(S),
+        counted_s => kprof_part_time:counted_s(S),
         entry => Entry =/= none,
         returns => Returns,
         args => maps:get(args, Config),

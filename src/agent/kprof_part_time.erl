@@ -14,7 +14,7 @@
 %% Invariant: while phase is not `off`, tracing.set has all functions as `pending` (each may have a pattern), and the cleanup plan,
 %% too.
 -module(kprof_part_time).
--export([evaluated/1, step/1, leave/1, forget/1, own/1, share/1, usual/1, is_on/1, fixed/1]).
+-export([evaluated/1, step/1, leave/1, forget/1, own/1, share/1, usual/1, counted_s/1, is_on/1, fixed/1]).
 
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
@@ -103,10 +103,14 @@ restarted(S0) ->
 stood(#s{part_time = #part_time{counter = none}}) -> 0;
 stood(S) -> kprof_link:counter(?ENTRIES, S).
 
-%% The patterns are set all the time again.
+%% The patterns are set all the time again. Below OTP 27, another tracer may have set one meanwhile: it stays.
 -spec leave(state()) -> state().
 leave(#s{part_time = #part_time{phase = off}} = S) -> S;
-leave(S) -> kprof_tracing:all_the_time(forget(S)).
+leave(#s{session = Session, tracing = #tracing{specs = Specs} = T} = S) ->
+    Own = own(S),
+    Set = maps:merge(kprof_patterns:put(Session, [Spec || {_, MFA, _} = Spec <- Specs, not is_map_key(MFA, Own)]), Own),
+    Ours = Specs -- kprof_patterns:taken(Session, Specs, Set),
+    kprof_tracing:all_the_time(forget(S#s{tracing = T#tracing{set = Set, specs = Ours}})).
 
 %% The patterns were removed, or are set by the caller.
 -spec forget(state()) -> state().
@@ -124,12 +128,17 @@ own(#s{part_time = #part_time{set = Set}}) -> Set.
 %% How much of the time the patterns are set, in permille.
 -spec share(state()) -> 1..1000.
 share(#s{part_time = #part_time{phase = off}}) -> 1000;
-share(S) -> min(1000, (open_ms(S) + part_ms(S) + 1) * 1000 div cycle_ms(S)).
+share(S) -> min(1000, (open_ms(S) + part_ms(S) + ?SPARE_MS) * 1000 div cycle_ms(S)).
 
 %% The factor without its corrections.
 -spec usual(state()) -> pos_integer().
 usual(#s{part_time = #part_time{phase = off}}) -> 1;
 usual(S) -> cycle_ms(S) div open_ms(S).
+
+%% Calls per second that the VM counts.
+-spec counted_s(state()) -> non_neg_integer().
+counted_s(#s{part_time = #part_time{counter = none}}) -> 0;
+counted_s(#s{part_time = #part_time{calls_s = PerS}}) -> PerS.
 
 %% What unsampled calls cost, or, while tracing is on for a part of the time, what they would cost all the time: millionths of the
 %% schedulers' time.

@@ -164,7 +164,7 @@ quiet(S) ->
 %% them to clear tokens.
 -spec all_told(state()) -> state().
 all_told(#s{tracing = #tracing{on = true}} = S0) ->
-    S = kprof_tier_rates:stop(S0),
+    S = kprof_tier_rates:stop(kprof_part_time:leave(S0)),
     flush(S),
     S;
 all_told(S) ->

@@ -46,7 +46,8 @@ void part_time_poll(struct engine *g)
     struct trace_config *w = &g->configuration.wanted;
     uint64_t now = clock_mono_ns();
 
-    if (!g->control || g->state != ENGINE_UP || now < g->part_time.next_ns)
+    if (!g->control || g->state != ENGINE_UP || now < g->part_time.next_ns ||
+        g->configuration.configured_gen == 0)
         return;
     bool known;
     uint64_t ms = followed_ms(g, &known);
@@ -56,5 +57,9 @@ void part_time_poll(struct engine *g)
     if (ms == w->part_ms || (ms && ms < w->part_ms && ms * 4 > w->part_ms))
         return;
     w->part_ms = ms;
+    /* The node does not confirm a change of limits only. */
+    bool configured = engine_configured(g);
     configuration_push(g);
+    if (configured)
+        g->configuration.configured_gen = g->configuration.gen;
 }

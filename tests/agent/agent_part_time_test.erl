@@ -178,9 +178,16 @@ others_stay(T) ->
     ?soon(fun() -> not is_traced(T, leaf) andalso (rpc:call(T, erlang, trace_pattern, [{agent_load, leaf, 1}, Theirs, [local]]) =:= 1) andalso Spec() =:= {match_spec, Theirs} end),
     alternates_of(T, entry, 3),
     ?equal(Spec(), {match_spec, Theirs}),
+    %% also when it ends, and when kprof-top leaves
+    ok = ask(K, {limits, #{part_ms => 0}}),
+    ?soon(fun() -> not is_on(K) end),
+    ?equal(Spec(), {match_spec, Theirs}),
+    ok = ask(K, {limits, limits(5)}),
+    ?soon(fun() -> is_on(K) end),
     stop_workers(Workers),
-    rpc:call(T, erlang, trace_pattern, [{agent_load, leaf, 1}, false, [local]]),
     finish(T, K),
+    ?equal(Spec(), {match_spec, Theirs}),
+    rpc:call(T, erlang, trace_pattern, [{agent_load, leaf, 1}, false, [local]]),
     nothing_left(T).
 
 alternates_of(_, _, 0) -> ok;

@@ -79,7 +79,8 @@ def test_statuses(otp):
         print("OTP %s: %s" % (otp, of))
         burns, waits, idles = ({s: c for s, c in seen.items() if c} for seen in of.values())
         assert set(burns) <= {"running", "runnable", "garbage_collecting"} and sum(burns.values()) > 20, burns
-        assert set(waits) == {"waiting"} and waits["waiting"] > 5, waits
+        # on a busy machine, a process that has just been woken is seen ready to run, or running
+        assert waits["waiting"] > 0.9 * sum(waits.values()) and waits["waiting"] > 5, waits
         assert idles["waiting"] > 0.9 * sum(idles.values()) and sum(idles.values()) > 250, idles
 
 
