@@ -56,6 +56,7 @@
 -define(SEND_NS, 20000). % of a batch that is sent to kprof-top, in the port and in the operating system
 -define(BATCH_EVENTS, 150). % typical, for the expected cost
 -define(POLL_NS, 20000). % of a poll of a process in which a request hangs, on both sides
+-define(STEADY_NS, 100000000). % a shorter time shows bursts
 -define(SMOOTH_NS, 1000000000). % averages over 1 s, so that a short burst does not change the cost
 
 %% ---- Calibration ----
@@ -327,7 +328,7 @@ observe(#{now_ns := Now} = Seen, #{last := #{now_ns := Then} = Last, fixed := F0
         more(batches, Seen, Last) * ?SEND_NS,
     All = (Now - Then) * maps:get(schedulers, Seen),
     Old = math:exp(-(Now - Then) / ?SMOOTH_NS),
-    S#{last := Seen, latest := share(Fixed, All), fixed := F0 * Old + share(Fixed, All) * (1 - Old), varying := V0 * Old + share(Varying, All) * (1 - Old)};
+    S#{last := Seen, latest := if Now - Then < ?STEADY_NS -> 0; true -> share(Fixed, All) end, fixed := F0 * Old + share(Fixed, All) * (1 - Old), varying := V0 * Old + share(Varying, All) * (1 - Old)};
 observe(_, S) ->
     S.
 
@@ -422,7 +423,7 @@ grown(What, Seen, Last) -> max(0, maps:get(What, Seen) - maps:get(What, Last)).
 -spec resampled(pos_integer(), pos_integer(), cost()) -> cost().
 resampled(Old, New, #{varying := V} = S) -> S#{varying := V * Old / New}.
 
-%% What unsampled calls have cost since the observation before the last, in ppm.
+%% What unsampled calls have cost since the observation before the last, in ppm; 0: that is too short ago.
 -spec latest(cost()) -> non_neg_integer().
 latest(#{latest := Latest}) -> round(Latest * 1000000).
 

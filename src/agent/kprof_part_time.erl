@@ -28,7 +28,7 @@
 -define(EVENTS, 800). % wanted in a cycle
 -define(BEHIND, 4). % cycles in which an error is made up for; the factor is at most this many times its usual value
 -define(LONGEST, 4000). % permille
--define(CHEAP, 10). % consecutive cycles in which unsampled calls would cost less than half of part_cost
+-define(CHEAP, 10). % consecutive cycles in which unsampled calls would cost less than three quarters of part_cost
 
 -spec is_on(state()) -> boolean().
 is_on(#s{part_time = #part_time{phase = Phase}}) -> Phase =/= off.
@@ -277,7 +277,7 @@ by_time(_, _, _, P) ->
 native_ms(Ms) -> erlang:convert_time_unit(Ms, millisecond, native).
 
 cheaper(#s{part_time = #part_time{cheap = Cheap} = P} = S) ->
-    case fixed(S) * 2 < most_fixed(S) of
+    case fixed(S) * 4 < most_fixed(S) * 3 of
         true when Cheap + 1 >= ?CHEAP -> leave(S);
         true -> S#s{part_time = P#part_time{cheap = Cheap + 1}};
         false -> S#s{part_time = P#part_time{cheap = 0}}

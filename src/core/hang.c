@@ -37,14 +37,15 @@ const struct hang *hang_find(const struct hang_table *h, uint64_t label)
 
 /* ---- which requests ---- */
 
-bool core_request_quantile(const struct core *c, double q, uint64_t least, uint64_t *ns)
+bool core_request_quantile(const struct core *c, double q, bool running_second, uint64_t least,
+                           uint64_t *ns)
 {
     struct hist all;
 
     hist_init(&all);
     for (uint16_t i = 0; i < c->idents.n; i++) {
         const struct row *r = windows_row(&c->windows, ROW_TOTAL, i);
-        if (r)
+        if (r && !running_second)
             hist_merge(&all, &r->run.hist);
         if (r)
             hist_merge(&all, &r->cur.hist);
@@ -63,7 +64,7 @@ static uint64_t hang_from(struct core *c)
 
     if (c->now_ns < h->until_ns)
         return h->from_ns;
-    bool known = core_request_quantile(c, 0.9, LEAST_CALLS, &p90);
+    bool known = core_request_quantile(c, 0.9, false, LEAST_CALLS, &p90);
     if (!known)
         p90 = UNKNOWN_NS;
     h->from_ns = p90 > LEAST_NS ? p90 : LEAST_NS;

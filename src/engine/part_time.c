@@ -9,6 +9,8 @@
 #define SOON_NS     UINT64_C(100000000) /* while too few requests have ended */
 #define LEAST_CALLS 1000
 #define ALMOST_ALL  0.999
+#define LEAST_NOW   100
+#define NOW         0.99 /* of the running second */
 #define COST_PPM    20000
 
 /* Twice the time that almost all requests need, rounded up; 0: they need too long. Inner calls of a
@@ -17,16 +19,19 @@
 static uint64_t followed_ms(const struct engine *g, bool *known)
 {
     static const uint16_t step_ms[] = {1, 2, 5, 10, 20, 50, 100};
-    uint64_t ns;
+    uint64_t ns, now_ns;
 
     *known = true;
     if (g->run.all_the_time)
         return 0;
     if (g->configuration.wanted.entry == TRACE_CONFIG_NO_ENTRY)
         return step_ms[0]; /* a traced call reports its end, whatever is set by then */
-    *known = core_request_quantile(g->core, ALMOST_ALL, LEAST_CALLS, &ns);
+    *known = core_request_quantile(g->core, ALMOST_ALL, false, LEAST_CALLS, &ns);
     if (!*known)
         return 0;
+    /* In a long run, requests that have just become slow are few. */
+    if (core_request_quantile(g->core, NOW, true, LEAST_NOW, &now_ns) && now_ns > ns)
+        ns = now_ns;
     for (size_t i = 0; i < sizeof step_ms / sizeof *step_ms; i++)
         if (2 * ns <= step_ms[i] * UINT64_C(1000000))
             return step_ms[i];
@@ -58,7 +63,7 @@ void part_time_poll(struct engine *g)
         return;
     w->part_ms = ms;
     /* The node does not confirm a change of limits only. */
-    bool configured = engine_configured(g);
+    bool configured = g->configuration.configured_gen == g->configuration.gen;
     configuration_push(g);
     if (configured)
         g->configuration.configured_gen = g->configuration.gen;

@@ -51,18 +51,24 @@ static void quantile_of_requests(void **state)
     (void)state;
     struct fix f = fix();
     uint64_t ns;
-    assert_false(core_request_quantile(f.c, 0.5, 0, &ns));
+    assert_false(core_request_quantile(f.c, 0.5, false, 0, &ns));
     assert_int_equal(ns, 0);
     for (uint64_t i = 1; i <= 100; i++) {
         call(&f, 200 * (double)i, P1, 100 + i, E, M0);
         ret(&f, 200 * (double)i + (double)i, P1, M0);
     }
     until(&f, 30000);
-    assert_false(core_request_quantile(f.c, 0.5, 101, &ns));
-    assert_true(core_request_quantile(f.c, 0.5, 100, &ns));
+    assert_false(core_request_quantile(f.c, 0.5, false, 101, &ns));
+    assert_true(core_request_quantile(f.c, 0.5, false, 100, &ns));
     assert_in_range(ns, 49000000, 52000000);
-    assert_true(core_request_quantile(f.c, 0.999, 100, &ns));
+    assert_true(core_request_quantile(f.c, 0.999, false, 100, &ns));
     assert_in_range(ns, 99000000, 102000000);
+    assert_false(core_request_quantile(f.c, 0.5, true, 1, &ns)); /* none ended just now */
+    call(&f, 30100, P1, 900, E, M0);
+    ret(&f, 30107, P1, M0);
+    until(&f, 30160);
+    assert_true(core_request_quantile(f.c, 0.5, true, 1, &ns));
+    assert_in_range(ns, 6900000, 7200000);
     done(&f);
 }
 

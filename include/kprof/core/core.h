@@ -127,9 +127,10 @@ void core_sampled(struct core *c, uint64_t request); /* a sample was taken in th
  * order, including those of requests that turned out to be part of these. The caller frees them. */
 uint64_t *core_sampled_requests(const struct core *c, const struct view_cells *q, size_t *n);
 
-/* The quantile q of the durations of the requests that have ended (without an entry: calls). False:
- * there are fewer than `least`; *ns is 0 then. */
-bool core_request_quantile(const struct core *c, double q, uint64_t least, uint64_t *ns);
+/* The quantile q of the durations of the requests that have ended (without an entry: calls), in the
+ * run or only in the running second. False: there are fewer than `least`; *ns is 0 then. */
+bool core_request_quantile(const struct core *c, double q, bool running_second, uint64_t least,
+                           uint64_t *ns);
 
 /* ---- requests that hang ---- */
 
