@@ -296,11 +296,9 @@ new(Costs) -> #{costs => Costs, last => none, fixed => 0, varying => 0, latest =
 -spec anew(cost()) -> cost().
 anew(S) -> S#{last := none, latest := 0}.
 
-%% What these calls per second cost if none is sampled, in ppm of the schedulers' time. Tiers: those other than the entry.
+%% What these calls per second cost if none is sampled, in ppm of the schedulers' time (fixed_ns/4).
 -spec fixed(non_neg_integer(), non_neg_integer(), boolean(), cost()) -> non_neg_integer().
-fixed(Calls, _, false, #{costs := #{rare0 := Rare}}) -> Calls * Rare div (1000 * erlang:system_info(schedulers_online));
-fixed(Entries, Tiers, true, #{costs := #{rare := Rare, miss := Miss}}) ->
-    (Entries * Rare + Tiers * Miss) div (1000 * erlang:system_info(schedulers_online)).
+fixed(Entries, Calls, Entry, #{costs := Costs}) -> fixed_ns(Entries, Calls, Entry, Costs) div (1000 * erlang:system_info(schedulers_online)).
 
 %% Nanoseconds of a traced call and its return with this trace configuration.
 -spec call_ns(kprof_spec:trace_config(), cost()) -> pos_integer().
@@ -379,10 +377,14 @@ expected(Rates, #{schedulers := Schedulers} = Seen, #{tiers := Tiers, entry := E
     Millionths = fun(Ns) -> round(Ns) div (1000 * Schedulers) end,
     #{fixed => Millionths(Fixed), all => Millionths(All + RelayNs + SendNs), events => Events, relay => round(RelayNs) div 1000000}.
 
-expected_ns(_, Calls, #{entry := false} = Seen, #{rare0 := Rare} = Costs) ->
-    {Calls * Rare, Calls * hit(Seen, Costs)};
-expected_ns(Entries, Calls, Seen, #{rare := Rare, miss := Miss} = Costs) ->
-    {Entries * Rare + Calls * Miss, Entries * entry_hit(Seen, Costs) + Calls * hit(Seen, Costs)}.
+expected_ns(_, Calls, #{entry := false} = Seen, Costs) ->
+    {fixed_ns(0, Calls, false, Costs), Calls * hit(Seen, Costs)};
+expected_ns(Entries, Calls, Seen, Costs) ->
+    {fixed_ns(Entries, Calls, true, Costs), Entries * entry_hit(Seen, Costs) + Calls * hit(Seen, Costs)}.
+
+%% If none is sampled. Calls: those of the other tiers; without an entry, all.
+fixed_ns(_, Calls, false, #{rare0 := Rare}) -> Calls * Rare;
+fixed_ns(Entries, Calls, true, #{rare := Rare, miss := Miss}) -> Entries * Rare + Calls * Miss.
 
 %% The sampling that keeps the expected cost well within the limits (0: no limit). -> {ok, N} | too_much
 -spec affordable(expected(), non_neg_integer(), non_neg_integer(), pos_integer()) -> {ok, pos_integer()} | too_much.

@@ -102,8 +102,9 @@ evaluate(Now, #s{limits = #limits{evaluated = At, sample = Old}} = S0) ->
             tell_why(Now, kprof_part_time:evaluated(heavy(S1)));
         #{} when S0#s.tracing#tracing.on ->
             {New, Why} = let_out(Noted, next_sample(goals(At, Seen, S1), S1), S0),
-            Calls = (measured(At, Seen, S0))#s.limits#limits.calls,
+            Calls = measured_calls(At, Seen, S0),
             S2 = sample_to(New, S1#s{limits = S1#s.limits#limits{why = Why, calls = Calls}}),
+            Calls =/= S0#s.limits#limits.calls andalso kprof_tracing:weigh(S2),
             tell_why(Now, kprof_part_time:evaluated(heavy(detail_to(Now, S2))));
         _ ->
             S1#s{limits = S1#s.limits#limits{sample = Old, heavy = 0}}
@@ -142,20 +143,15 @@ traced_calls(#s{limits = #limits{calls = unknown}, tracing = #tracing{specs = Sp
 traced_calls(#s{limits = #limits{calls = Calls}}) -> Calls.
 
 %% The relay may be behind: a lower value is taken in steps.
-measured(Before, #{weighted := Weighted}, #s{limits = #limits{ticket = {_, Ticket}, calls = Known} = Limits} = S) ->
+measured_calls(Before, Seen, #s{limits = #limits{ticket = {_, Ticket}, calls = Known}} = S) ->
     Old = traced_calls(S),
     Requests = kprof_spec:tickets(Ticket, kprof_node:ticket()),
     case Requests div kprof_sampling:momentary(S) >= ?ENOUGH of
-        true ->
-            Calls = max((Weighted - maps:get(weighted, Before)) div (2 * Requests), Old - (Old + 3) div 4),
-            S1 = S#s{limits = Limits#limits{calls = max(1, Calls)}},
-            max(1, Calls) =/= Known andalso kprof_tracing:weigh(S1),
-            S1;
-        false ->
-            S
+        true -> max(1, max(grown(weighted, Before, Seen) div (2 * Requests), Old - (Old + 3) div 4));
+        false -> Known
     end;
-measured(_, _, S) ->
-    S.
+measured_calls(_, _, #s{limits = #limits{calls = Known}}) ->
+    Known.
 
 %% What an evaluation compares with the last one.
 seen(Now, S) -> #{now => Now, events => kprof_link:counter(?READ, S), weighted => kprof_link:counter(?WEIGHTED, S), run_ns => kprof_link:counter(?RUN_NS, S)}.

@@ -144,8 +144,10 @@ counted_s(#s{part_time = #part_time{calls_s = PerS}}) -> PerS.
 %% schedulers' time.
 -spec fixed(state()) -> non_neg_integer().
 fixed(#s{part_time = #part_time{phase = off}, cost = Cost}) -> element(2, kprof_cost:spent(Cost));
-fixed(#s{part_time = #part_time{calls_s = Entries}, cost = Cost, tracing = #tracing{trace_config = #{entry := Entry}}} = S) ->
-    kprof_cost:fixed(Entries, kprof_tier_rates:per_second(S), Entry =/= none, Cost).
+fixed(#s{part_time = #part_time{calls_s = Calls}, cost = Cost, tracing = #tracing{trace_config = #{entry := none}}}) ->
+    kprof_cost:fixed(0, Calls, false, Cost);
+fixed(#s{part_time = #part_time{calls_s = Entries}, cost = Cost} = S) ->
+    kprof_cost:fixed(Entries, kprof_tier_rates:per_second(S), true, Cost).
 
 %% ---- A cycle ----
 
@@ -197,7 +199,7 @@ prepared(#s{session = Session, tracing = #tracing{specs = Specs, trace_config = 
     Set =
         case Entry of
             none -> #{};
-            _ -> kprof_patterns:put(Session, kprof_spec:since(kprof_node:ticket(), Entry, Specs -- entry_specs(S)))
+            _ -> kprof_patterns:put(Session, kprof_spec:since(kprof_node:ticket(), Specs -- entry_specs(S)))
         end,
     S#s{part_time = P#part_time{set = Set, read = kprof_link:counter(?READ, S)}}.
 

@@ -2,7 +2,7 @@
 %% entry, identity rule, returns, sampling) becomes one match spec per tier. PROTOCOL.md has the messages.
 -module(kprof_spec).
 -export([
-    compile/1, since/3, unsampled/0, senders/1, capture/0, full_function/0, full_entry/4, full_tier/4, full_words/2, full_label/2, set_pattern/4, set_meta/4, pattern/2,
+    compile/1, since/2, unsampled/0, senders/1, capture/0, full_function/0, full_entry/4, full_tier/4, full_words/2, full_label/2, set_pattern/4, set_meta/4, pattern/2,
     detail_label/0, of_epoch/2, send_pattern/2, send_left/2, system/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, set_word/1, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1
 ]).
 %% Dialyzer of OTP 25 does not accept a pattern of `send` there.
@@ -76,11 +76,9 @@ sent(Config) ->
     Guards = [{is_seq_trace}, {'<', {get_tcw}, ?BRAKE bsl ?TICKET_BITS}, {is_pid, '$1'}, {'=:=', {node, '$1'}, {node}}],
     [{['$1', '_', '_', '_'], Guards, [{message, {{'$1', label(), caller(Config)}}}]}].
 
-%% The same patterns, for calls of requests with this ticket or a later one. Without an entry, calls have no tickets.
--spec since(non_neg_integer(), none | ix(), compiled()) -> compiled().
-since(_, none, Specs) ->
-    Specs;
-since(Ticket, _, Specs) ->
+%% The same patterns of tiers other than the entry, for calls of requests with this ticket or a later one.
+-spec since(non_neg_integer(), compiled()) -> compiled().
+since(Ticket, Specs) ->
     Recent = {'>=', ticket_of(label()), Ticket}, % a label that is a pid counts as recent
     [{Ix, MFA, [{Head, Guards, told_if(Recent, Body)} || {Head, Guards, Body} <- Spec]} || {Ix, MFA, Spec} <- Specs].
 
