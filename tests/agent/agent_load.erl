@@ -269,11 +269,10 @@ loaded({M, _, _} = MFA, Beam) ->
     at(fun() -> is_traced(MFA) end),
     Began.
 
-%% Cleans up after a failed test.
+%% Cleans up after a failed test. What a tester started here has its group leader, which rpc gives to all.
 clean() ->
-    Left = [{?MODULE, endless, 2}, {?MODULE, outside_on, 0}, {?MODULE, spin, 0}, {?MODULE, holding, 2}],
-    [exit(P, kill) || P <- processes(), {_, Began} <- [process_info(P, initial_call)], lists:member(Began, Left)],
     catch dbg:stop(),
+    [exit(P, kill) || P <- processes(), P =/= self(), {_, Leader} <- [process_info(P, group_leader)], node(Leader) =/= node()],
     erlang:trace(all, false, [all]),
     erlang:trace_pattern({'_', '_', '_'}, false, [local]),
     erlang:trace_pattern({'_', '_', '_'}, false, [meta]),

@@ -39,6 +39,7 @@ class Suite:
         self.name = name
         self.passed = self.failed = self.skipped = 0
         self.alone = []  # tests that passed only alone
+        self.still = []  # tests that failed, alone too if they ran again
         self.log = "%s/%s.log" % (DIR, name)
         self.failures = "%s/%s.failed" % (DIR, name)
 
@@ -78,7 +79,7 @@ class Suite:
 
     def again(self):
         """Runs the failed tests again, alone."""
-        names = read(self.failures).splitlines()
+        names = self.still = read(self.failures).splitlines()
         if not names or len(names) > MOST_AGAIN:
             return
         log, failures = self.log + ".again", self.failures + ".again"
@@ -86,6 +87,7 @@ class Suite:
         still = read(failures).splitlines()
         if failed and not still:
             still = names
+        self.still = still
         self.alone = [n for n in names if n not in still]
         say("check-%s again, alone: %d passed, %d failed   %d s" % (self.name, passed, failed, took))
         if failed:
@@ -122,6 +124,9 @@ def main():
     for suite in suites:
         for name in suite.alone:
             say("passed only alone: check-%s %s" % (suite.name, name))
+    for suite in suites:
+        for name in suite.still:
+            say("failed: check-%s %s" % (suite.name, name))
     passed, failed, skipped = (sum(getattr(s, k) for s in suites) for k in ("passed", "failed", "skipped"))
     say("%d s in all" % (time.monotonic() - began))
     say("%d passed, %d failed" % (passed, failed) + (", %d skipped" % skipped if skipped else ""))

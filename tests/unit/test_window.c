@@ -163,7 +163,9 @@ static void three_hours_are_kept(void **state)
     windows_release(&w);
 }
 
-/* The same windows up to now, with less memory, which does not grow after the first hour. */
+/* The same windows up to now, with less memory, which does not grow after the first hours: 2.5
+ * hours more of the past would add over a half. (Packed slots of random weights vary by a few per
+ * cent.) */
 static void without_a_past(void **state)
 {
     (void)state;
@@ -185,7 +187,7 @@ static void without_a_past(void **state)
                 check_view(&w, which, edge(&w, which));
     }
     assert_int_equal(w.dropped_slots, 0);
-    assert_true(most_bytes[1] <= most_bytes[0] + most_bytes[0] / 50);
+    assert_true(most_bytes[1] <= most_bytes[0] + most_bytes[0] / 10);
     uint64_t from = 16000, to = 16100;
     windows_view_past(&w, &from, &to);
     assert_int_equal(to - from, 300); /* single seconds are removed */
