@@ -64,7 +64,7 @@
     phase = off :: off | rest | open | closed,
     timer = none :: none | reference(), % the end of the phase
     set = #{} :: kprof_patterns:set(), % patterns that are set now
-    cycle_at = 0 :: integer(), % ms: the beginning of the cycle
+    cycle_at = 0 :: integer(), % ms: when the patterns were set
     permille = 4 :: pos_integer(), % of a cycle in which calls are sampled
     factor = 1 :: pos_integer(), % a traced request stands for this many, besides sampling
     counter = none :: none | mfa(), % the entry, if its calls are counted

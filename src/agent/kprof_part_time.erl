@@ -2,9 +2,10 @@
 %% cannot lower this. If it is too much in all, the patterns are set only for some ms of each cycle. Otherwise a call costs
 %% nothing. Functions of the controller's process.
 %%
-%% A cycle: `rest`: no pattern is set. At a random time all patterns are set, that of the entry last. It samples as usual for 0.4 to
-%% 16 % of the cycle (`open`), then nothing (`closed`). The patterns stay until the requests that were sampled have ended (part_ms,
-%% from kprof-top), so that their inner calls are traced, too. The control word could stop sampling as well, but a call that the
+%% A cycle: `rest`: no pattern is set. After a random time all patterns are set, that of the entry last. It samples as usual for 0.3
+%% to 16 % of the cycle (`open`), then nothing (`closed`). The patterns stay until the requests that were sampled have ended (part_ms,
+%% from kprof-top), so that their inner calls are traced, too. The clients notice each change of patterns, so cycles are as long as
+%% they can be while each second has one. The control word could stop sampling as well, but a call that the
 %% operating system interrupts can restore an old word (kprof_spec:cut/1).
 %%
 %% Weights: a counter of the entry's calls is always on. An event stands for the calls since the last cycle: its `factor` is their
@@ -19,10 +20,10 @@
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
 
--define(LEAST_CYCLE_MS, 500).
+-define(LEAST_CYCLE_MS, 800). % from one to the next: 80 to 120 % of it
 -define(MOST_CYCLE_MS, 1000).
 -define(PART, 40). % patterns are set for 1/40 of a cycle, if its limits allow it
--define(LEAST_PERMILLE, 4).
+-define(LEAST_PERMILLE, 3).
 -define(MOST_PERMILLE, 160).
 -define(SPARE_MS, 4). % to set and to remove the patterns
 -define(EVENTS, 800). % wanted in a cycle
@@ -64,7 +65,7 @@ begun(#s{tracing = #tracing{set = Set} = T, limits = Limits, cost = Cost} = S0) 
         tracing = T#tracing{set = maps:map(fun(_, _) -> pending end, Set)},
         limits = Limits#limits{why = part_time},
         cost = kprof_cost:anew(Cost),
-        part_time = #part_time{phase = closed, set = Set, cycle_at = kprof_node:now_ms(), read = kprof_link:counter(?READ, S0)}
+        part_time = #part_time{phase = closed, set = Set, cycle_at = kprof_node:now_ms() - ?LEAST_CYCLE_MS, read = kprof_link:counter(?READ, S0)}
     },
     later(0, restarted(kprof_cleanup_plan:share(counter(S1)))).
 
@@ -167,14 +168,11 @@ step(#s{part_time = #part_time{phase = open}} = S) -> closed(S);
 step(#s{part_time = #part_time{phase = closed}} = S) -> rest(S);
 step(S) -> S.
 
-rest(#s{part_time = #part_time{cycle_at = Before} = P} = S) ->
+rest(#s{part_time = #part_time{cycle_at = At} = P} = S) ->
     removed(S),
-    Now = kprof_node:now_ms(),
     Cycle = cycle_ms(S),
-    %% the node may have stood still
-    At = max(Before + Cycle, Now),
-    Spare = max(1, Cycle - open_ms(S) - part_ms(S) - ?SPARE_MS),
-    later(At - Now + erlang:phash2(make_ref(), Spare), S#s{part_time = P#part_time{phase = rest, set = #{}, cycle_at = At}}).
+    Next = At + Cycle * 4 div 5 + erlang:phash2(make_ref(), Cycle * 2 div 5),
+    later(Next - kprof_node:now_ms(), S#s{part_time = P#part_time{phase = rest, set = #{}}}).
 
 %% The entry last: a process calls it with each request, and then has no token of an older one.
 removed(#s{session = Session, part_time = #part_time{set = Set}} = S) ->
@@ -184,8 +182,8 @@ removed(#s{session = Session, part_time = #part_time{set = Set}} = S) ->
 
 entry_specs(#s{tracing = #tracing{specs = Specs, trace_config = #{entry := Entry}}}) -> [Spec || {Ix, _, _} = Spec <- Specs, Ix =:= Entry].
 
-open(S0) ->
-    {Before, S1} = measured(sampled(S0)),
+open(#s{part_time = P} = S0) ->
+    {Before, S1} = measured(sampled(S0#s{part_time = P#part_time{cycle_at = kprof_node:now_ms()}})),
     S2 = counted(Before, factor(Before, S1)),
     kprof_spec:cut(kprof_sampling:cut(S2)), % no pattern is set, so no call restores the word from before
     S3 = prepared(S2),

@@ -73,7 +73,7 @@ part_time_counts_right(T) ->
     {K, Workers} = begun(T, #{}, 2),
     batches(K),
     Before = rpc:call(T, agent_load, made, []),
-    Sum = counted(K, 40, 0),
+    Sum = counted(K, 20, 0),
     Made = rpc:call(T, agent_load, made, []) - Before,
     io:format("~b calls made, ~b counted~n", [Made, Sum]),
     ?check(abs(Sum - Made) * 4 < Made),
