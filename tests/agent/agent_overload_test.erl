@@ -160,7 +160,7 @@ counted_while_open(T) ->
     ?check(not maps:is_key(2, told())),
     %% the counters are removed when tracing starts again
     ok = ask(K, {tracing, false}),
-    ok = ask(K, {limits, #{cooldown_ms => 500}}),
+    ok = ask(K, {limits, #{cooldown_ms => 2000}}), % two messages, one each 500 ms, come before it ends
     ok = ask(K, {tracing, true}),
     opened(K),
     ?got({ke, half_open, _}),
