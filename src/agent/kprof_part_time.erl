@@ -29,7 +29,7 @@
 -define(EVENTS, 800). % wanted in a cycle
 -define(BEHIND, 4). % cycles in which an error is made up for; the factor is at most this many times its usual value
 -define(LONGEST, 4000). % permille
--define(CHEAP, 10). % consecutive cycles in which unsampled calls would cost less than three quarters of part_cost
+-define(CHEAP, 6). % consecutive cycles in which unsampled calls would cost less than three quarters of part_cost
 
 -spec is_on(state()) -> boolean().
 is_on(#s{part_time = #part_time{phase = Phase}}) -> Phase =/= off.
