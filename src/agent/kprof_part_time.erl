@@ -60,6 +60,7 @@ allowed(#s{beside = Beside, breaker = B, tracing = #tracing{on = On, paused = Pa
 %% What unsampled calls may cost all the time, in millionths of the schedulers' time.
 most_fixed(#s{limits = #limits{max = #{max_cost := Max, part_cost := Most}}}) -> min(Most, Max div 2).
 
+%% The first cycle begins as if one had just passed: soon.
 begun(#s{tracing = #tracing{set = Set} = T, limits = Limits, cost = Cost} = S0) ->
     S1 = S0#s{
         tracing = T#tracing{set = maps:map(fun(_, _) -> pending end, Set)},
