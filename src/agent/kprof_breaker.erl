@@ -5,7 +5,7 @@
 %% half_open lasts at least ?TRY_MS; sampling increases in steps (factor 10 while half open, then 5, 2, 1). Only opening takes
 %% effect at once. admit/3 never admits more than the limit in an interval.
 -module(kprof_breaker).
--export([new/1, trip/2, tick/2, wait/2, later/2, trying/2, reset/1, cooldown/2, state/1, factor/1, trips/1, next_ms/2, pause_ms/1, limit/2, admit/3]).
+-export([new/1, trip/2, tick/2, wait/2, later/2, trying/2, closed/2, reset/1, cooldown/2, state/1, factor/1, trips/1, next_ms/2, pause_ms/1, limit/2, admit/3]).
 -export_type([breaker/0, limit/0]).
 
 -define(TRY_MS, 2000).
@@ -68,6 +68,10 @@ later(Now, B) -> B#b{state = open, since = Now}.
 %% Begins half open, as after the cooldown of a first trip.
 -spec trying(integer(), breaker()) -> breaker().
 trying(Now, B) -> B#b{state = half_open, since = Now, row = 1, steps = ?STEPS}.
+
+%% No try is necessary. If it opens soon, the pause is as long as after a try.
+-spec closed(integer(), breaker()) -> breaker().
+closed(Now, B) -> B#b{state = closed, since = Now, steps = [1]}.
 
 %% The operator switched tracing off and on: there is no try; the number of trips is kept.
 -spec reset(breaker()) -> breaker().

@@ -43,7 +43,7 @@
 
 %% Sampling within the limits (kprof_limits).
 -record(limits, {
-    max = #{max_age_ms => 1000, max_queue => 100000, max_memory => 32 bsl 20, max_rate => 0, max_cost => 0, max_blocked_ms => 1000, part_ms => 0, part_cost => 20000} ::
+    max = #{max_age_ms => 1000, max_queue => 100000, max_memory => 32 bsl 20, max_rate => 0, max_cost => 0, max_blocked_ms => 1000, part_ms => 0, part_assumed => 0, part_cost => 20000} ::
         #{atom() => non_neg_integer()},
     sample = 1 :: pos_integer(), % N that the limits require; at least that of the trace configuration
     why = none :: none | rate | cost | flood | part_time, % which limit; tracing is on for a part of the time

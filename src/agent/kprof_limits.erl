@@ -37,16 +37,24 @@ limits(New, #s{limits = #limits{max = Old}, breaker = B} = S) ->
         false -> kprof_tracing:resample(S1)
     end.
 
-%% The sampling that the counted rates require -> {ok, N} | {error, Text}: even unsampled calls cost too much.
--spec affordable(state()) -> {ok, pos_integer()} | {error, binary()}.
+%% The sampling that the counted rates require -> {ok, N} | {part, N}: for a part of the time | {error, Text}: even unsampled calls
+%% cost too much.
+-spec affordable(state()) -> {ok | part, pos_integer()} | {error, binary()}.
 affordable(#s{count = none}) ->
     {ok, 1};
 affordable(#s{count = Count, cost = Cost, limits = #limits{max = #{max_cost := MaxCost, max_rate := MaxRate}}, tracing = #tracing{trace_config = Config}} = S) ->
     Rates = kprof_call_count:rates(Count),
     Reckoned = kprof_cost:expected(Rates, counted_now(S), Config, Cost),
+    #{fixed := Fixed, all := All} = Reckoned,
+    Most = kprof_part_time:most_to_begin(S),
     case kprof_cost:affordable(Reckoned, MaxCost, MaxRate, ?RELAY_PERMILLE) of
-        {ok, N} -> {ok, min(?MOST, N)};
-        too_much -> {error, too_much(Rates, Config, maps:get(fixed, Reckoned), MaxCost)}
+        {ok, N} ->
+            {ok, min(?MOST, N)};
+        too_much when Fixed =< Most ->
+            {ok, N} = kprof_cost:affordable(Reckoned#{fixed := 0, all := All - Fixed}, MaxCost, MaxRate, ?RELAY_PERMILLE),
+            {part, min(?MOST, N)};
+        too_much ->
+            {error, too_much(Rates, Config, Fixed, Most)}
     end.
 
 %% Tracing begins with the sampling of affordable/1.
@@ -205,8 +213,9 @@ cut_for(_, S) ->
 
 %% The cost of unsampled calls is the better reason: on a busy node the messages may be from before the last cuts.
 no_sampling_helps(#s{limits = #limits{max = #{max_cost := Max}}, tracing = #tracing{trace_config = Config}} = S) ->
+    Most = kprof_part_time:most_fixed(S),
     case kprof_part_time:fixed(S) of
-        Fixed when Max > 0, Fixed > Max -> too_much(known_rates(S), Config, Fixed, Max);
+        Fixed when Max > 0, Fixed > Most -> too_much(known_rates(S), Config, Fixed, Most);
         _ -> <<"even one sampled request makes more events than the agent can process">>
     end.
 
@@ -334,10 +343,11 @@ detail_most(#s{limits = #limits{max = #{max_cost := Max}}}) -> max(1, min(?DETAI
 
 %% Sampling cannot lower the cost that every call has.
 heavy(#s{tracing = #tracing{on = true}, limits = #limits{max = #{max_cost := Max}, heavy = Heavy}} = S) when Max > 0 ->
+    Most = kprof_part_time:most_fixed(S),
     case kprof_part_time:fixed(S) of
-        Fixed when Fixed > Max, Heavy + 1 >= ?HEAVY ->
-            kprof_tracing:trip(too_much(known_rates(S), S#s.tracing#tracing.trace_config, Fixed, Max), S#s{limits = S#s.limits#limits{heavy = 0}});
-        Fixed when Fixed > Max ->
+        Fixed when Fixed > Most, Heavy + 1 >= ?HEAVY ->
+            kprof_tracing:trip(too_much(known_rates(S), S#s.tracing#tracing.trace_config, Fixed, Most), S#s{limits = S#s.limits#limits{heavy = 0}});
+        Fixed when Fixed > Most ->
             S#s{limits = S#s.limits#limits{heavy = Heavy + 1}};
         _ ->
             S#s{limits = S#s.limits#limits{heavy = 0}}

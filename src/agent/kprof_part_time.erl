@@ -12,10 +12,14 @@
 %% number through the number that will probably be made while sampling is on. The relay adds up what the events really stand for;
 %% the difference is made up for by the next cycles. Without a counter (no entry, or another tracer's counter) time is used.
 %%
+%% It begins where unsampled calls cost more than part_cost. Where they cost more than max_cost, it is done instead of opening the
+%% breaker, also if the duration of requests is not known yet (part_assumed). The breaker opens where they would cost more than
+%% ?MOST_FIXED: then the node's clients would notice each cycle.
+%%
 %% Invariant: while phase is not `off`, tracing.set has all functions as `pending` (each may have a pattern), and the cleanup plan,
 %% too.
 -module(kprof_part_time).
--export([evaluated/1, step/1, leave/1, forget/1, own/1, share/1, usual/1, counted_s/1, is_on/1, fixed/1]).
+-export([evaluated/1, begin_now/1, step/1, leave/1, forget/1, own/1, share/1, usual/1, counted_s/1, is_on/1, fixed/1, most_fixed/1, most_to_begin/1]).
 
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
@@ -29,6 +33,8 @@
 -define(EVENTS, 800). % wanted in a cycle
 -define(BEHIND, 4). % cycles in which an error is made up for; the factor is at most this many times its usual value
 -define(LONGEST, 4000). % permille
+-define(MOST_FIXED, 500000). % millionths of the schedulers' time, while it is on,
+-define(MOST_TO_BEGIN, 400000). % and when it begins
 -define(CHEAP, 6). % consecutive cycles in which unsampled calls would cost less than three quarters of part_cost
 
 -spec is_on(state()) -> boolean().
@@ -44,21 +50,47 @@ evaluated(S) ->
     end.
 
 %% A jump of the load shows at once, not after the second for which the cost is averaged.
-begun_if_expensive(#s{cost = Cost} = S) ->
-    {_, Fixed} = kprof_cost:spent(Cost),
-    case kprof_sampling:in_force(S) > 1 andalso max(Fixed, kprof_cost:latest(Cost) div 2) > most_fixed(S) of
+begun_if_expensive(#s{cost = Cost, limits = #limits{max = #{max_cost := Max, part_assumed := Assumed}}} = S) ->
+    {_, Average} = kprof_cost:spent(Cost),
+    Fixed = max(Average, kprof_cost:latest(Cost) div 2),
+    TooMuch = Fixed > Max orelse (Assumed =:= 0 andalso kprof_sampling:in_force(S) > 1 andalso Fixed > cheap_enough(S)),
+    case TooMuch andalso Fixed =< max(Max, ?MOST_FIXED) of
         true -> begun(S);
         false -> S
     end.
 
-%% Not while the breaker increases sampling in steps, not if another agent uses the control word, and not with built-in functions,
-%% whose patterns may belong to all sessions (kprof_hazard).
-allowed(#s{beside = Beside, breaker = B, tracing = #tracing{on = On, paused = Paused, specs = Specs}, limits = #limits{max = #{part_ms := Ms, max_cost := Max}}}) ->
-    Ms > 0 andalso Max > 0 andalso On andalso Paused =:= none andalso not Beside andalso kprof_breaker:state(B) =:= closed andalso
-        kprof_breaker:factor(B) =:= 1 andalso not lists:any(fun({_, {M, F, A}, _}) -> erlang:is_builtin(M, F, A) end, Specs).
+%% Not while the breaker increases sampling in steps.
+allowed(#s{breaker = B, tracing = #tracing{on = On, paused = Paused}} = S) ->
+    possible(S) andalso On andalso Paused =:= none andalso kprof_breaker:state(B) =:= closed andalso kprof_breaker:factor(B) =:= 1.
 
-%% What unsampled calls may cost all the time, in millionths of the schedulers' time.
-most_fixed(#s{limits = #limits{max = #{max_cost := Max, part_cost := Most}}}) -> min(Most, Max div 2).
+%% Not if another agent uses the control word, and not with built-in functions, whose patterns may belong to all sessions
+%% (kprof_hazard).
+possible(#s{beside = Beside, tracing = #tracing{specs = Specs}, limits = #limits{max = #{part_ms := Ms, max_cost := Max}}}) ->
+    Ms > 0 andalso Max > 0 andalso not Beside andalso not lists:any(fun({_, {M, F, A}, _}) -> erlang:is_builtin(M, F, A) end, Specs).
+
+%% What unsampled calls may cost all the time before tracing is on for a part of the time, in millionths of the schedulers' time.
+cheap_enough(#s{limits = #limits{max = #{max_cost := Max, part_cost := Most}}}) -> min(Most, Max div 2).
+
+%% What they may cost (fixed/1) before the breaker opens.
+-spec most_fixed(state()) -> non_neg_integer().
+most_fixed(#s{part_time = #part_time{phase = off}, limits = #limits{max = #{max_cost := Max}}}) -> Max;
+most_fixed(#s{limits = #limits{max = #{max_cost := Max}}}) -> max(Max, ?MOST_FIXED).
+
+%% What they may cost when tracing begins.
+-spec most_to_begin(state()) -> non_neg_integer().
+most_to_begin(#s{limits = #limits{max = #{max_cost := Max}}} = S) ->
+    case possible(S) of
+        true -> max(Max, ?MOST_TO_BEGIN);
+        false -> Max
+    end.
+
+%% Tracing has just begun, and unsampled calls cost more than max_cost.
+-spec begin_now(state()) -> state().
+begin_now(S) ->
+    case allowed(S) of
+        true -> begun(S);
+        false -> S
+    end.
 
 %% The first cycle begins as if one had just passed: soon.
 begun(#s{tracing = #tracing{set = Set} = T, limits = Limits, cost = Cost} = S0) ->
@@ -278,7 +310,7 @@ by_time(_, _, _, P) ->
 native_ms(Ms) -> erlang:convert_time_unit(Ms, millisecond, native).
 
 cheaper(#s{part_time = #part_time{cheap = Cheap} = P} = S) ->
-    case fixed(S) * 4 < most_fixed(S) * 3 of
+    case fixed(S) * 4 < cheap_enough(S) * 3 of
         true when Cheap + 1 >= ?CHEAP -> leave(S);
         true -> S#s{part_time = P#part_time{cheap = Cheap + 1}};
         false -> S#s{part_time = P#part_time{cheap = 0}}

@@ -105,11 +105,22 @@ slow_start_over(#s{tracing = #tracing{paused = slow_start}, count = Count0} = S0
     Affordable = kprof_limits:affordable(S0#s{count = Count}),
     kprof_call_count:stop(Count),
     S = kprof_cleanup_plan:share(S0#s{count = none, tracing = S0#s.tracing#tracing{count_timer = none, paused = none, slow_start = none}}),
-    kprof_heartbeat:send(case Affordable of {ok, N} -> trace_on(resample(kprof_limits:begin_at(N, S))); {error, Text} -> stays_open(Text, S) end);
+    kprof_heartbeat:send(
+        case Affordable of
+            {ok, N} -> trace_on(resample(kprof_limits:begin_at(N, S)));
+            {part, N} -> trace_part_time(N, S);
+            {error, Text} -> stays_open(Text, S)
+        end
+    );
 slow_start_over(#s{tracing = #tracing{paused = slow_start}} = S) ->
     kprof_heartbeat:send(trace_on(S#s{tracing = S#s.tracing#tracing{paused = none, slow_start = none}}));
 slow_start_over(S) ->
     S.
+
+%% This costs so little that the breaker can close without a try.
+trace_part_time(N, #s{breaker = B} = S) ->
+    Closed = S#s{breaker = kprof_breaker:closed(kprof_node:now_ms(), B)},
+    kprof_part_time:begin_now(trace_on(resample(kprof_limits:begin_at(N, Closed)))).
 
 -spec trace_on(state()) -> state().
 trace_on(#s{tracing = #tracing{on = false, wanted = true, paused = none, trace_config = Config}} = S0) ->
@@ -285,6 +296,11 @@ stepped(trying, #s{tracing = #tracing{paused = overload}} = S, #s{breaker = Open
             S0 = counting_off(S),
             S1 = trace_on(resample(kprof_limits:begin_at(N, S0#s{tracing = S0#s.tracing#tracing{paused = none}}))),
             kprof_link:event(half_open, kprof_text:format("breaker half open: tracing 1 request in ~b", [kprof_sampling:in_force(S1)]), S1),
+            kprof_heartbeat:send(S1);
+        {part, N} ->
+            S0 = counting_off(S),
+            S1 = trace_part_time(N, S0#s{tracing = S0#s.tracing#tracing{paused = none}}),
+            kprof_link:event(closed, <<"breaker closed: tracing is on for a part of the time">>, S1),
             kprof_heartbeat:send(S1);
         {error, _} ->
             S#s{breaker = kprof_breaker:later(kprof_node:now_ms(), Open)}

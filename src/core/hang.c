@@ -41,16 +41,21 @@ bool core_request_quantile(const struct core *c, double q, bool running_second, 
                            uint64_t *ns)
 {
     struct hist all;
+    uint64_t calls = 0;
 
     hist_init(&all);
     for (uint16_t i = 0; i < c->idents.n; i++) {
         const struct row *r = windows_row(&c->windows, ROW_TOTAL, i);
-        if (r && !running_second)
+        if (r && !running_second) {
             hist_merge(&all, &r->run.hist);
-        if (r)
+            calls += r->run.tally.calls;
+        }
+        if (r) {
             hist_merge(&all, &r->cur.hist);
+            calls += r->cur.tally.calls;
+        }
     }
-    bool enough = all.count >= least && all.count > 0;
+    bool enough = calls >= least && all.count > 0;
     *ns = enough ? hist_quantile(&all, q) : 0;
     hist_release(&all);
     return enough;

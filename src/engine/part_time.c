@@ -7,15 +7,16 @@
 
 #define EVERY_NS    UINT64_C(1000000000)
 #define SOON_NS     UINT64_C(100000000) /* while too few requests have ended */
-#define LEAST_CALLS 1000
+#define LEAST_CALLS 100
 #define ALMOST_ALL  0.999
 #define LEAST_NOW   100
 #define NOW         0.99 /* of the running second */
 #define COST_PPM    20000
+#define ASSUMED_MS  20
 
 /* Twice the time that almost all requests need, rounded up; 0: they need too long. Inner calls of a
  * request that lasts longer are missing, so this is only done with short requests. *known: enough
- * requests have ended. */
+ * requests have ended; otherwise the time is an assumption. */
 static uint64_t followed_ms(const struct engine *g, bool *known)
 {
     static const uint16_t step_ms[] = {1, 2, 5, 10, 20, 50, 100};
@@ -28,7 +29,7 @@ static uint64_t followed_ms(const struct engine *g, bool *known)
         return step_ms[0]; /* a traced call reports its end, whatever is set by then */
     *known = core_request_quantile(g->core, ALMOST_ALL, false, LEAST_CALLS, &ns);
     if (!*known)
-        return 0;
+        return ASSUMED_MS;
     /* In a long run, requests that have just become slow are few. */
     if (core_request_quantile(g->core, NOW, true, LEAST_NOW, &now_ns) && now_ns > ns)
         ns = now_ns;
@@ -44,6 +45,8 @@ void part_time_begin(struct engine *g)
     const char *test = getenv("KPROF_TEST_PART_COST");
 
     g->configuration.wanted.part_cost_ppm = test ? strtoull(test, NULL, 10) : COST_PPM;
+    g->configuration.wanted.part_ms = g->run.all_the_time ? 0 : ASSUMED_MS;
+    g->configuration.wanted.part_assumed = true;
 }
 
 void part_time_poll(struct engine *g)
@@ -59,9 +62,11 @@ void part_time_poll(struct engine *g)
     g->part_time.next_ns = now + (known ? EVERY_NS : SOON_NS);
     /* A shorter time is taken only if it is much shorter, so that it does not change all the time.
      */
-    if (ms == w->part_ms || (ms && ms < w->part_ms && ms * 4 > w->part_ms))
+    if (w->part_assumed == !known &&
+        (ms == w->part_ms || (ms && ms < w->part_ms && ms * 4 > w->part_ms)))
         return;
     w->part_ms = ms;
+    w->part_assumed = !known;
     /* The node does not confirm a change of limits only. */
     bool configured = g->configuration.configured_gen == g->configuration.gen;
     configuration_push(g);

@@ -119,9 +119,11 @@ int agent_request_limits(struct session *s, const struct trace_config *w, struct
     struct agent_call q;
 
     agent_call_begin(&q, "limits");
-    enc_map(&q.request, 6);
+    enc_map(&q.request, 7);
     enc_atom(&q.request, "part_ms");
     enc_u64(&q.request, w->part_ms);
+    enc_atom(&q.request, "part_assumed");
+    enc_u64(&q.request, w->part_assumed);
     enc_atom(&q.request, "part_cost");
     enc_u64(&q.request, w->part_cost_ppm);
     enc_atom(&q.request, "max_age_ms");

@@ -14,7 +14,8 @@ bool trace_config_same_limits(const struct trace_config *a, const struct trace_c
 {
     return a->max_age_ms == b->max_age_ms && a->max_rate == b->max_rate &&
            a->cooldown_ms == b->cooldown_ms && a->max_cost_ppm == b->max_cost_ppm &&
-           a->part_ms == b->part_ms && a->part_cost_ppm == b->part_cost_ppm;
+           a->part_ms == b->part_ms && a->part_assumed == b->part_assumed &&
+           a->part_cost_ppm == b->part_cost_ppm;
 }
 
 void trace_config_take_limits(struct trace_config *to, const struct trace_config *from)
@@ -24,5 +25,6 @@ void trace_config_take_limits(struct trace_config *to, const struct trace_config
     to->cooldown_ms = from->cooldown_ms;
     to->max_cost_ppm = from->max_cost_ppm;
     to->part_ms = from->part_ms;
+    to->part_assumed = from->part_assumed;
     to->part_cost_ppm = from->part_cost_ppm;
 }

@@ -16,6 +16,7 @@ tests() ->
         {part_time_new_settings, fun part_time_new_settings/1},
         {part_time_survives_a_reload, fun part_time_survives_a_reload/1},
         {part_time_leaves_others, fun part_time_leaves_others/1},
+        {part_time_instead_of_breaker, fun part_time_instead_of_breaker/1},
         {part_time_not_allowed, fun part_time_not_allowed/1}
     ].
 
@@ -204,10 +205,33 @@ alternates_of(T, F, Times) ->
     ?soon(fun() -> not is_traced(T, F) end),
     alternates_of(T, F, Times - 1).
 
-%% Not without a limit of cost, not if every request is sampled, not if kprof-top does not allow it.
+%% Unsampled calls cost more than the limit: while tracing is on, when it begins, and after the breaker has opened for another reason.
+part_time_instead_of_breaker(T) ->
+    K = traced(T, trace_config(?TIERS, #{sample => 1})),
+    Workers = rpc:call(T, agent_load, counting, [2, 1]),
+    ok = ask(K, {limits, #{max_cost => 1, part_ms => 5, part_assumed => 1, cooldown_ms => 500}}),
+    ?soon(fun() -> is_on(K) end),
+    alternates(T, 3),
+    ok = ask(K, {tracing, false}),
+    ok = ask(K, {tracing, true}),
+    ?soon(fun() -> is_on(K) end),
+    receive {ke, overload, Why} -> error(Why) after 0 -> ok end,
+    ok = ask(K, {trip, <<"a test">>}),
+    ?got({ke, overload, _}),
+    ?got({ke, closed, <<"breaker closed: tracing is on for a part of the time">>}),
+    receive {ke, half_open, Try} -> error(Try) after 0 -> ok end,
+    ?soon(fun() -> is_on(K) end),
+    ?soon(fun() -> calls_of(batches(K)) =/= [] end),
+    %% not allowed any more: the breaker opens
+    ok = ask(K, {limits, #{max_cost => 1, part_ms => 0, cooldown_ms => 10 * ?PATIENCE}}),
+    ?got({ke, overload, _}),
+    ended(T, K, Workers).
+
+%% Not without a limit of cost, not if every request is sampled, not if kprof-top does not allow it or only assumes that requests are
+%% short (all this below max_cost).
 part_time_not_allowed(T) ->
     Workers = rpc:call(T, agent_load, counting, [2, 1]),
-    [never(T, Sample, Limits) || {Sample, Limits} <- [{1, limits(5)}, {2, (limits(5))#{max_cost => 0}}, {2, limits(0)}]],
+    [never(T, Sample, Limits) || {Sample, Limits} <- [{1, limits(5)}, {2, (limits(5))#{max_cost => 0}}, {2, limits(0)}, {2, (limits(5))#{part_assumed => 1}}]],
     stop_workers(Workers).
 
 never(T, Sample, Limits) ->

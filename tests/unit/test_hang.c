@@ -72,6 +72,22 @@ static void quantile_of_requests(void **state)
     done(&f);
 }
 
+/* A call that stands for 1000 is one call: one duration says little. */
+static void quantile_of_one_sampled_request(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    struct event ev = call_ev(100, P1, 1, E, M0);
+    uint64_t ns;
+    ev.weight = 1000;
+    feed(&f, ev);
+    ret(&f, 105, P1, M0);
+    until(&f, 5000);
+    assert_false(core_request_quantile(f.c, 0.5, false, 2, &ns));
+    assert_true(core_request_quantile(f.c, 0.5, false, 1, &ns));
+    done(&f);
+}
+
 static void slower_than_most(void **state)
 {
     (void)state;
@@ -195,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_what_is_open_for_long),
         cmocka_unit_test(quantile_of_requests),
+        cmocka_unit_test(quantile_of_one_sampled_request),
         cmocka_unit_test(slower_than_most),
         cmocka_unit_test(all_have_their_turn),
         cmocka_unit_test(few_requests_have_no_percentile),

@@ -32,8 +32,11 @@ struct trace_config {
     uint64_t max_age_ms, max_rate, cooldown_ms;
     uint64_t max_cost_ppm; /* of the node's scheduler time; 0: no limit */
     /* If calls that are not sampled cost more than part_cost_ppm of the node's scheduler time, the
-     * node may trace for only part of the time, and follow each request for part_ms; 0: never. */
+     * node may trace for only part of the time, and follow each request for part_ms; 0: never.
+     * part_assumed: too few requests have ended to know this time; then only where the breaker
+     * would open otherwise. */
     uint64_t part_ms, part_cost_ppm;
+    bool part_assumed;
 };
 
 /* Two of the parts: what is traced (without sampling, and without tracing on or off), and the
