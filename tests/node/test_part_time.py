@@ -32,6 +32,22 @@ def test_part_of_the_time(otp):
 
 
 @kp.each(*OTPS)
+def test_instead_of_the_breaker(otp):
+    """Unsampled calls cost more than --max-overhead from the start, and kprof-top does not know yet how long requests
+    are."""
+    with kp.Node(otp) as n:
+        n.eval("code:ensure_loaded(costly)")
+        n.eval("costly:start()")
+        k = attach(n, *TIERS, "--max-overhead", "0.5", "--max-age", "10s")
+        k.wait_json(60, part_time)
+        kp.until(60, lambda: any(part_time(r) and (kp.row(r, "tier") or {"p99_us": 0})["p99_us"] > 0 for r in k.rows), what=k.saw)
+        assert {r["breaker"]["state"] for r in k.rows} == {"closed"}, k.saw()
+        n.eval("costly:stop()")
+        assert k.interrupt() == 0, k.saw()
+        clean(n)
+
+
+@kp.each(*OTPS)
 def test_all_the_time(otp):
     with kp.Node(otp) as n:
         n.eval("code:ensure_loaded(costly)")
