@@ -12,6 +12,8 @@
 -define(MOST_REST_MS, 10000).
 -define(BUDGET, 10). % permille
 -define(BUSY, 200). % permille of one scheduler spent counting: the caller runs a tight loop
+-define(LEAST_REST_MS, 20). % to count them in
+-define(MOST_TIMES, 8). % with its counter, a loop is at most this many times slower
 
 -record(c, {
     session,
@@ -23,8 +25,13 @@
     due, % Ix => calls not reported yet
     covered, % MFA => end of the time that due covers
     began, % start of the round
-    told % end of the time reported so far
+    told, % end of the time reported so far
+    switches, % {Context switches of the VM, At} when the counters were last set or cleared
+    resting = none % none | {Context switches, Native}: in the last rest without counters
 }).
+
+-type switches() :: {non_neg_integer(), integer()}.
+
 
 -opaque counts() :: #c{}.
 
@@ -34,7 +41,7 @@
 new(Session, Tiers, CountNs, Now) ->
     Free = [T || {_, MFA} = T <- Tiers, free(Session, MFA)],
     #c{
-        session = Session, tiers = Free, count_ns = CountNs, on = #{}, rate = #{}, due = #{}, began = Now, told = Now,
+        session = Session, tiers = Free, count_ns = CountNs, on = #{}, rate = #{}, due = #{}, began = Now, told = Now, switches = switches(),
         covered = maps:from_list([{MFA, Now} || {_, MFA} <- Free])
     }.
 
@@ -46,9 +53,14 @@ held(#c{tiers = Tiers}) -> [MFA || {_, MFA} <- Tiers].
 
 %% Begins the next phase: rest -> count -> rest. -> {Milliseconds until the next step, C}
 -spec step(integer(), counts()) -> {non_neg_integer(), counts()}.
+step(Now, #c{phase = rest, on = On, switches = Switches} = C) when map_size(On) =:= 0 ->
+    {_, Rested} = Resting = since(Switches),
+    case ?LEAST_REST_MS - ms(Rested) of
+        More when More > 0 -> {More, C};
+        _ -> {?SLICE_MS, counting(Now, C#c{resting = Resting})}
+    end;
 step(Now, #c{phase = rest} = C) ->
-    Steady = map_size(C#c.on) > 0,
-    {if Steady -> ?ROUND_MS; true -> ?SLICE_MS end, (count_on(C))#c{phase = count, began = Now}};
+    {?ROUND_MS, counting(Now, C#c{resting = none})};
 step(Now, #c{phase = count, began = Began} = C0) ->
     {Cost, C} = count_read(C0),
     Span = max(1, Now - Began),
@@ -58,7 +70,17 @@ step(Now, #c{phase = count, began = Began} = C0) ->
         true -> {max(?ROUND_MS, min(?MOST_REST_MS, ms(Cost * 1000 div (?BUDGET * schedulers()) - Span))), off(Rest)}
     end.
 
+counting(Now, C) -> (count_on(C))#c{phase = count, began = Now, switches = switches()}.
+
 schedulers() -> erlang:system_info(schedulers_online).
+-spec switches() -> switches().
+switches() -> {element(1, erlang:statistics(context_switches)), erlang:monotonic_time()}.
+
+-spec since(switches()) -> {non_neg_integer(), pos_integer()}.
+since({Before, Then}) ->
+    {Now, At} = switches(),
+    {max(0, Now - Before), max(1, At - Then)}.
+
 native(Ns) -> erlang:convert_time_unit(Ns, nanosecond, native).
 ms(Native) -> erlang:convert_time_unit(Native, native, millisecond).
 
@@ -76,9 +98,11 @@ or_zero(none) -> 0;
 or_zero(N) -> N.
 
 %% -> {Cost of the counts, in native units of one scheduler, C}
-count_read(#c{on = On} = C) -> maps:fold(fun(MFA, Was, {Cost, Acc}) -> count_one(MFA, Was, Cost, Acc) end, {0, C}, On).
+count_read(#c{on = On, switches = Switches} = C) ->
+    Counting = since(Switches),
+    maps:fold(fun(MFA, Was, {Cost, Acc}) -> count_one(MFA, Was, Counting, Cost, Acc) end, {0, C}, On).
 
-count_one(MFA, {Before, Since}, Cost, #c{session = Session, on = On} = C) ->
+count_one(MFA, {Before, Since}, Counting, Cost, #c{session = Session, on = On} = C) ->
     Now = erlang:monotonic_time(),
     case call_count(Session, MFA) of
         none ->
@@ -89,15 +113,16 @@ count_one(MFA, {Before, Since}, Cost, #c{session = Session, on = On} = C) ->
             Span = max(1, Now - Since),
             Spent = native(Calls * C#c.count_ns),
             C1 = first(MFA, Since, C#c{on = On#{MFA => {N, Now}}}),
-            {Cost + Spent, cover(MFA, Now, C1#c{rate = (C#c.rate)#{MFA => {uncounted(Calls, Spent, Span), Span}}})}
+            {Cost + Spent, cover(MFA, Now, C1#c{rate = (C#c.rate)#{MFA => {uncounted(Calls, Spent, Span, Counting, C#c.resting), Span}}})}
     end.
 
 %% A tight loop calls less often while its calls are counted. This estimates its calls without the counter. The cost of a count
-%% depends on the loop (4.5 to 8 ns on one machine), and the error of the estimate increases with the share of time that
-%% counting takes, so the estimate is at most 1.5 times the counted calls.
-uncounted(Calls, Spent, Span) when Spent * 1000 =< Span * ?BUSY -> Calls;
-uncounted(Calls, Spent, Span) when Spent * 3 < Span -> Calls * Span div (Span - Spent);
-uncounted(Calls, _, _) -> Calls * 3 div 2.
+%% depends on the loop (4.5 to 12 ns), but the VM's context switches show how much slower the loop is: a process that loops makes
+%% the same number of calls in each of its turns. If few other processes run, this is exact within 1 %; with more, it is too low.
+uncounted(Calls, Spent, Span, _, _) when Spent * 1000 =< Span * ?BUSY -> Calls;
+uncounted(Calls, _, _, {Switches, Took}, {Before, Rested}) -> max(Calls, min(?MOST_TIMES * Calls, Calls * Before * Took div (max(1, Switches) * Rested)));
+uncounted(Calls, Spent, Span, _, none) when Spent * 3 < Span -> Calls * Span div (Span - Spent);
+uncounted(Calls, _, _, _, none) -> Calls * 3 div 2.
 
 %% Calls before the counter was first set are not known.
 first(MFA, _, #c{rate = Rate} = C) when is_map_key(MFA, Rate) -> C;
@@ -117,7 +142,7 @@ cover(MFA, Now, #c{tiers = Tiers, covered = Covered, rate = Rate, due = Due} = C
 
 off(#c{session = Session, on = On} = C) ->
     clear(Session, maps:keys(On)),
-    C#c{on = #{}}.
+    C#c{on = #{}, switches = switches()}.
 
 %% Calls to report: {Since, [{Ix, Calls}]}. Only whole calls are reported; the fraction stays.
 -spec due(integer(), counts()) -> {{integer(), [{kprof_spec:ix() | sent, pos_integer()}]}, counts()}.

@@ -22,7 +22,7 @@ import impact_loop
 import impact_mailbox
 import impact_selftest
 import impact_stacks
-from impact_common import CouldNotRun, kp, machine, say, write
+from impact_common import CouldNotRun, bound, kp, machine, say, write
 
 PARTS = {"clients": impact_clients.run, "jump": impact_jump.run, "loop": impact_loop.run, "cost": impact_cost.run,
          "stacks": impact_stacks.run, "detail": impact_detail.run, "mailbox": impact_mailbox.run, "selftest": impact_selftest.run}
@@ -39,7 +39,8 @@ def options():
     p.add_argument("--otp", type=numbers, default=[25], help='as "25 27 29"; the default is 25')
     p.add_argument("--program", help="kprof-top; the default is $KPROF_TOP, or build/kprof-top")
     p.add_argument("--args", type=shlex.split, default=[], help="more arguments of kprof-top")
-    p.add_argument("--erl", type=shlex.split, default=[], help='more arguments of erl, as "+sbwt none" (idle schedulers do not spin)')
+    p.add_argument("--erl", type=shlex.split, default=bound(),
+                   help='more arguments of erl, as "+sbwt none" (idle schedulers do not spin); the default binds the schedulers to cores, "" does not')
     p.add_argument("--write", metavar="FILE", help="write the output into a Markdown file, between its two markers")
     g = p.add_argument_group("clients")
     g.add_argument("--rates", type=numbers, default=[5000, 20000, 50000, 100000], help="requests/s of four traced functions")
@@ -83,7 +84,8 @@ def main():
     for flag in ("--write", "--program"):  # do not print paths
         while flag in shown:
             del shown[shown.index(flag):shown.index(flag) + 2]
-    text = [f"`{shlex.join(shown)}`, {datetime.date.today()}, {machine()}.", ""]
+    erl = f"The nodes run with `erl {shlex.join(o.erl)}`." if o.erl else "The nodes run without arguments of erl."
+    text = [f"`{shlex.join(shown)}`, {datetime.date.today()}, {machine()}. {erl}", ""]
     failed = 0
     for otp in o.otp:
         for part in o.parts or ALL:

@@ -31,6 +31,14 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def bound():
+    """Arguments of erl that bind each scheduler to a core. Otherwise Linux may put the threads of two schedulers on one
+    core while another one is idle: on some virtual machines after each wake-up of one by the other, for 4 to 100 ms.
+    Every change of trace patterns wakes all schedulers, so that would be measured, not the tracing."""
+    last = len(os.sched_getaffinity(0)) - 1
+    return ["+sct", f"L0-{last}c0-{last}p0", "+sbt", "db"] if last > 0 else []
+
+
 _compiled = False
 
 

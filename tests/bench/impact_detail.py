@@ -25,7 +25,7 @@ def of_node(percent, n):
 def run(otp, o):
     rows = []
     for kind in ("requests", "state"):
-        with node(otp, o.erl or NO_SPIN) as n:
+        with node(otp, [*NO_SPIN, *o.erl]) as n:
             pairs = [pair(n, kind, turn, o) for turn in range(o.reps)]
             added = [of_node(b["node_cpu"] - a["node_cpu"], n) for a, b in pairs]
         reported = [b["cost"] - a["cost"] for a, b in pairs if a["cost"] is not None and b["cost"] is not None]
