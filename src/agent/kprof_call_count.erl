@@ -32,7 +32,6 @@
 
 -type switches() :: {non_neg_integer(), integer()}.
 
-
 -opaque counts() :: #c{}.
 
 %% Tiers: [{Ix, MFA}]; CountNs: measured cost of one count. Counters of other tracers are not changed (below OTP 27 a function
@@ -73,6 +72,7 @@ step(Now, #c{phase = count, began = Began} = C0) ->
 counting(Now, C) -> (count_on(C))#c{phase = count, began = Now, switches = switches()}.
 
 schedulers() -> erlang:system_info(schedulers_online).
+
 -spec switches() -> switches().
 switches() -> {element(1, erlang:statistics(context_switches)), erlang:monotonic_time()}.
 

@@ -89,6 +89,8 @@ def test_a_node_that_was_restarted():
         top.see(re.compile(r"^\W*good +\d\d", re.M), 30)
         began = time.monotonic()
         for _ in range(2):
+            # a node that had run for less than 2 s is not recognized as another one
+            kp.until(30, lambda: node.eval("element(1, erlang:statistics(wall_clock))") > 5000)
             node.kill()
             top.see(re.compile("LOST|reconnect|connect", re.I))
             node = kp.Node(25, name=name)
