@@ -99,15 +99,21 @@ def test_suspended_node():
 
 
 def test_slower_than_before():
-    """The same work takes 20 times as long as in the recording: 1 s, so that a stall of a busy machine does not hide it."""
-    before = os.path.join(kp.scratch(), "before.rec")
+    """The same work takes three times as long as in the recording. If the machine was so busy that the recording has a
+    stall, another one is made."""
     with kp.Node() as n:
         n.eval("why_work:start([{waits, 100}])")
-        k = kp.run(*TIERS, "-n", "1", "-d", "4s", "--record", before, n.name, deadline_s=60)
-        assert k.proc.returncode == 0, k.saw()
-        n.eval("why_work:slower(20)")
-        k = kp.run(*TIERS, "-n", "1", "-d", "4s", "--baseline", before, n.name, deadline_s=60)
-        says(found(k), "slower", r"^p99 of (part|web)\b.* is \d.*(\+\d+%|x\d+) compared with")
+        for attempt in range(5):
+            before = os.path.join(kp.scratch(), "before%d.rec" % attempt)
+            n.eval("why_work:slower(1)")
+            k = kp.run(*TIERS, "-n", "1", "-d", "4s", "--record", before, n.name, deadline_s=60)
+            assert k.proc.returncode == 0, k.saw()
+            n.eval("why_work:slower(3)")
+            k = kp.run(*TIERS, "-n", "1", "-d", "4s", "--baseline", before, n.name, deadline_s=60)
+            findings = found(k)
+            if "slower" in findings:
+                break
+        says(findings, "slower", r"^p99 of (part|web)\b.* is \d.*(\+\d+%|x\d+) compared with")
 
 
 def test_busy_port():
