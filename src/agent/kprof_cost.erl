@@ -5,12 +5,13 @@
 %% spent/1 are pure.
 -module(kprof_cost).
 -export([calibrate/3, new/1, anew/1, observe/2, resampled/3, spent/1, latest/1, fixed/4, call_ns/2, count_ns/1, assumed/1, expected/4, affordable/4]).
--export([cost_plain/1, cost_told/3, cost_tier/1, cost_miss/1, cost_full/1, cost_entry/1, cost_rare/1, cost_rare0/1, cost_counted/1, cost_detail/1, cost_draw/1, sink/1, beside/1]).
+-export([cost_plain/1, cost_told/3, cost_tier/1, cost_miss/1, cost_full/1, cost_entry/1, cost_rare/1, cost_rare0/1, cost_hit0/1, cost_counted/1, cost_detail/1, cost_draw/1, sink/1, beside/1]).
 -export_type([cost/0, costs/0, counted/0, expected/0]).
 
 %% Nanoseconds per call, for each kind of call.
 -type costs() :: #{
     hit := pos_integer(), full := pos_integer(), args := pos_integer(), entry := pos_integer(), rare := pos_integer(), rare0 := pos_integer(),
+    hit0 := pos_integer(),
     miss := pos_integer(), count := pos_integer(), detail := non_neg_integer(), draw := non_neg_integer(), assumed := boolean()
 }.
 %% Totals up to now (observe/2).
@@ -45,6 +46,7 @@
 -define(DETAIL, 9).
 -define(DRAW, 10).
 -define(FULL, 11).
+-define(HIT0, 12).
 %% Atomics: the kind that is called now (0: the end), and the number of calls of the second process.
 -define(CALLED, 1).
 -define(PEER, 2).
@@ -63,10 +65,10 @@
 
 %% Nanoseconds of a call and its return, minus the untraced call: hit: a tier in a sampled request (lean); full: the same with
 %% full returns; args: added if it sends its arguments; entry: of a sampled request; rare: of an unsampled request; rare0: an
-%% unsampled call without an entry; miss: a tier outside of a request; count: call_count. detail: added to each call of a
+%% unsampled call without an entry; hit0: a sampled one (lean); miss: a tier outside of a request; count: call_count. detail: added to each call of a
 %% request that is not a detailed one, if others are; draw: added to that for a call of the entry.
 assumed() ->
-    #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 450, rare0 => 400, miss => 250, count => 50, detail => 60, draw => 120, assumed => true}.
+    #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 450, rare0 => 400, hit0 => 1700, miss => 250, count => 50, detail => 60, draw => 120, assumed => true}.
 
 %% Isolated: the VM has sessions; Others: another tracer is active.
 -spec calibrate(boolean(), boolean(), pos_integer()) -> costs().
@@ -109,7 +111,7 @@ measure(Isolated, Epoch) ->
 run(At, Tracer, Detail) ->
     Base = typical(?PLAIN, At, 0),
     Over = fun(What) -> max(1, round(typical(What, At, Base) * ?INDIRECT / 100)) end,
-    [Miss, Rare, Rare0, Count, Hit, Entry, Told] = [Over(What) || What <- [?MISS, ?RARE, ?RARE0, ?COUNTED, ?TIER, ?ENTRY, ?TOLD]],
+    [Miss, Rare, Rare0, Hit0, Count, Hit, Entry, Told] = [Over(What) || What <- [?MISS, ?RARE, ?RARE0, ?HIT0, ?COUNTED, ?TIER, ?ENTRY, ?TOLD]],
     Details =
         case Detail of
             true ->
@@ -120,7 +122,7 @@ run(At, Tracer, Detail) ->
         end,
     kprof_spec:flags(Tracer, self(), false, [return_to]),
     Full = Over(?FULL),
-    Details#{hit => Hit, full => Full, args => max(1, Told - Hit), entry => Entry, rare => Rare, rare0 => Rare0, miss => Miss, count => Count, assumed => false}.
+    Details#{hit => Hit, full => Full, args => max(1, Told - Hit), entry => Entry, rare => Rare, rare0 => Rare0, hit0 => Hit0, miss => Miss, count => Count, assumed => false}.
 
 %% The small difference of two measurements: on a busy machine, their errors are larger than that.
 added(Ns, Most) -> min(Most, max(0, Ns)).
@@ -218,6 +220,7 @@ made(?PLAIN, X) -> ?MODULE:cost_plain(X);
 made(?MISS, X) -> ?MODULE:cost_miss(X);
 made(?RARE, X) -> ?MODULE:cost_rare(X);
 made(?RARE0, X) -> ?MODULE:cost_rare0(X);
+made(?HIT0, X) -> ?MODULE:cost_hit0(X);
 made(?COUNTED, X) -> ?MODULE:cost_counted(X);
 made(?TIER, X) -> ?MODULE:cost_tier(X);
 made(?ENTRY, X) -> ?MODULE:cost_entry(X);
@@ -233,6 +236,7 @@ set(Session, Epoch, Detail) ->
     {ok, Lean, _} = kprof_spec:compile(Config#{tiers => [{0, Me, cost_entry, 1}, {1, Me, cost_tier, 1}, {2, Me, cost_miss, 1}]}),
     {ok, Rare, _} = kprof_spec:compile(Config#{tiers => [{0, Me, cost_rare, 1}], sample => ?SELDOM}),
     {ok, Rare0, _} = kprof_spec:compile(Config#{tiers => [{0, Me, cost_rare0, 1}], entry => none, sample => ?SELDOM}),
+    {ok, Hit0, _} = kprof_spec:compile(Config#{tiers => [{0, Me, cost_hit0, 1}], entry => none}),
     {ok, Full, _} = kprof_spec:compile(Config#{tiers => [{1, Me, cost_full, 1}], returns => full}),
     {ok, Told, _} = kprof_spec:compile(Config#{tiers => [{1, Me, cost_told, 3}], args => true}),
     Detailed =
@@ -243,12 +247,12 @@ set(Session, Epoch, Detail) ->
             false ->
                 []
         end,
-    [1 = kprof_spec:set_pattern(Session, MFA, Spec, [local]) || {_, MFA, Spec} <- Lean ++ Rare ++ Rare0 ++ Full ++ Told ++ Detailed],
+    [1 = kprof_spec:set_pattern(Session, MFA, Spec, [local]) || {_, MFA, Spec} <- Lean ++ Rare ++ Rare0 ++ Hit0 ++ Full ++ Told ++ Detailed],
     1 = kprof_spec:set_pattern(Session, {Me, cost_counted, 1}, true, [call_count]).
 
 unset(Session) ->
     Me = me(),
-    [kprof_spec:set_pattern(Session, {Me, F, 1}, false, [local]) || F <- [cost_entry, cost_tier, cost_miss, cost_rare, cost_rare0, cost_full, cost_detail, cost_draw]],
+    [kprof_spec:set_pattern(Session, {Me, F, 1}, false, [local]) || F <- [cost_entry, cost_tier, cost_miss, cost_rare, cost_rare0, cost_hit0, cost_full, cost_detail, cost_draw]],
     kprof_spec:set_pattern(Session, {Me, cost_told, 3}, false, [local]),
     kprof_spec:set_pattern(Session, {Me, cost_counted, 1}, false, [call_count]).
 
@@ -275,6 +279,8 @@ cost_entry(X) -> X.
 cost_rare(X) -> X.
 -spec cost_rare0(X) -> X.
 cost_rare0(X) -> X.
+-spec cost_hit0(X) -> X.
+cost_hit0(X) -> X.
 -spec cost_counted(X) -> X.
 cost_counted(X) -> X.
 
@@ -302,7 +308,7 @@ fixed(Entries, Calls, Entry, #{costs := Costs}) -> fixed_ns(Entries, Calls, Entr
 
 %% Nanoseconds of a traced call and its return with this trace configuration.
 -spec call_ns(kprof_spec:trace_config(), cost()) -> pos_integer().
-call_ns(Config, #{costs := Costs}) -> hit(Config, Costs).
+call_ns(#{entry := Entry} = Config, #{costs := Costs}) -> hit(Config#{entry := Entry =/= none}, Costs).
 -spec count_ns(cost()) -> pos_integer().
 count_ns(#{costs := #{count := Ns}}) -> Ns.
 %% 1: the costs are defaults, not measured.
@@ -409,8 +415,14 @@ entries(#{ticket := Now, factor := Factor}, #{ticket := Then}, _, _) when Factor
 entries(#{ticket := Now}, #{ticket := Then}, N, Calls) ->
     min(kprof_spec:tickets(Then, Now), N * (Calls + round(math:sqrt(16 * Calls)) + 8)).
 
-hit(#{returns := full} = Seen, #{full := Ns} = Costs) -> Ns + args(Seen, Costs) + in_detail(detail, Seen, Costs);
-hit(Seen, #{hit := Ns} = Costs) -> Ns + args(Seen, Costs) + in_detail(detail, Seen, Costs).
+hit(Seen, Costs) -> returned(Seen, Costs) + own_turn(Seen, Costs) + args(Seen, Costs) + in_detail(detail, Seen, Costs).
+
+returned(#{returns := full}, #{full := Ns}) -> Ns;
+returned(_, #{hit := Ns}) -> Ns.
+
+%% Added to a sampled call without an entry: it makes the sampling decision for itself and counts itself in the control word.
+own_turn(#{entry := false}, #{hit := Hit, hit0 := Hit0}) -> max(0, Hit0 - Hit);
+own_turn(_, _) -> 0.
 
 in_detail(What, #{detail := N}, Costs) when N > 0 -> maps:get(What, Costs);
 in_detail(_, _, _) -> 0.

@@ -220,15 +220,15 @@ of_epoch(Label, Epoch) -> (Label band ?WITHOUT_DETAIL) bsr 32 =:= Epoch.
 %% clause, but not for the next one, would keep the token of an earlier request. Without an entry, calls have no tokens.
 passed_over(#{sample := N, entry := Entry}) -> [{'_', [lost(N)], passed(Entry)}].
 
-passed(none) -> [bump(), {message, false}];
-passed(_) -> [{'andalso', {is_seq_trace}, {set_seq_token, sequential_trace_token, []}} | passed(none)].
+passed(none) -> [bump(1), {message, false}];
+passed(_) -> [{'andalso', {is_seq_trace}, {set_seq_token, sequential_trace_token, []}}, bump(ahead()), {message, false}].
 
 %% An entry of which no call is sampled.
 -spec unsampled() -> match_spec().
 unsampled() -> [{'_', [], passed(entry)}].
 
 %% Without an entry, a sampled call takes no ticket: it only counts itself in the control word.
-self_counted(#{}) -> [bump()].
+self_counted(#{}) -> [bump(1)].
 
 %% False for 1 call in N. With a cut in the control word, N is doubled for each step of the cut. A change of the cut therefore
 %% needs no change of a pattern. The hash of the ticket uses two primes, because with one alone, some calls of a periodic
@@ -246,13 +246,17 @@ most(P2, 1) -> P2;
 most(P2, N) -> P2 div N.
 
 %% One more call in the control word. Not atomic: a lost count only means that two calls share a sampling decision. A
-%% process that finds that the word has changed skips ?AHEAD tickets, so that no two requests get the same. Ticket 0: a process
-%% is taking a ticket (ticket/2).
-bump() ->
+%% process that finds that the word has changed since it read it may have set it back by the tickets that others have taken
+%% since: it skips Ahead tickets, so that no two requests get the same. Every ticket that it skips counts as a call, so Ahead is
+%% not more than needed: 1 if calls take no tickets. Ticket 0: a process is taking a ticket (ticket/2).
+bump(Ahead) ->
     {'orelse',
         {'=:=', 0, ticket_of({get_tcw})},
         {'=:=', {get_tcw}, {'+', 1, {set_tcw, after_it({get_tcw}, 1)}}},
-        {'=:=', 0, {set_tcw, after_it({get_tcw}, ?AHEAD)}}}.
+        {'=:=', 0, {set_tcw, after_it({get_tcw}, Ahead)}}}.
+
+%% Between the two actions that read and write the word, another scheduler has time for one call, and rarely for two.
+ahead() -> min(?AHEAD, max(1, 2 * (erlang:system_info(schedulers_online) - 1))).
 
 %% The word that is N tickets after this one; after the last ticket comes 1.
 after_it(Word, N) -> {'bor', {'band', {get_tcw}, ?CUT_BITS}, {'+', 1, {'rem', {'+', N - 1, ticket_of(Word)}, ?TICKETS}}}.

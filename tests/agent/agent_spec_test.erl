@@ -14,6 +14,7 @@ tests() ->
         {tickets_are_unique, fun tickets_are_unique/1},
         {a_share_is_sampled, fun a_share_is_sampled/1},
         {unsampled_have_no_token, fun unsampled_have_no_token/1},
+        {tickets_count_calls, fun tickets_count_calls/1},
         {a_request_is_sampled_as_a_whole, fun a_request_is_sampled_as_a_whole/1},
         {old_label_is_told, fun old_label_is_told/1},
         {lean_messages, fun lean_messages/1},
@@ -134,6 +135,22 @@ unsampled_have_no_token(T) ->
     %% an unsampled request sends no messages, not even returns
     ?equal(length([x || {trace_ts, _, return_to, _, _} <- Ms]), length(Entries) * 2),
     finish(T, K).
+
+%% The cost is computed from the tickets: processes on several schedulers that change the control word at the same time must not
+%% skip many.
+tickets_count_calls(T) ->
+    [
+        begin
+            K = traced(T, trace_config([{entry, 1}], #{sample => 1000000, entry => Entry})),
+            Word = fun() -> rpc:call(T, erlang, system_info, [trace_control_word]) end,
+            Before = Word(),
+            run(T, many, [4, 100000]),
+            Tickets = kprof_spec:tickets(Before, Word()),
+            finish(T, K),
+            ?equal({Entry, Tickets, abs(Tickets - 400000) < 80000}, {Entry, Tickets, true})
+        end
+     || Entry <- [none, 0]
+    ].
 
 %% Other processes change the word between any two actions of a call: its decision is made once. A label that has calls of a tier,
 %% but too few of the entry, is that of an earlier request, in a process whose token was not removed.
