@@ -7,6 +7,8 @@
 %% A value as a tree: PROTOCOL.md, "Captures".
 -type part() :: tuple().
 
+-include("kprof_integer.hrl").
+
 -define(ARG_BYTES, 4096). % about, per argument
 -define(CALL_BYTES, 16384). % for all arguments of a call
 -define(DEPTH, 12).
@@ -22,7 +24,7 @@ call(Args) ->
 
 %% -> {Part, remaining bytes}
 part(X, _, B) when is_atom(X); is_float(X) -> {{v, X}, B - ?NODE};
-part(X, _, B) when is_integer(X), X < 1 bsl 64, X > -(1 bsl 64) -> {{v, X}, B - ?NODE};
+part(X, _, B) when is_integer(X), ?FITS_64(X) -> {{v, X}, B - ?NODE};
 part(X, _, B) when is_binary(X) ->
     Name = binary:copy(kprof_name:name(X)),
     {{b, byte_size(X), Name}, B - ?NODE - byte_size(Name)};
@@ -87,7 +89,7 @@ fields(_, _, B) ->
 
 %% A key that can be written in a rule.
 short(K) when is_atom(K); is_float(K) -> true;
-short(K) when is_integer(K) -> K < 1 bsl 64 andalso K > -(1 bsl 64);
+short(K) when is_integer(K) -> ?FITS_64(K);
 short(K) when is_binary(K) -> byte_size(K) =< ?KEY;
 short(K) when is_tuple(K), tuple_size(K) =< 4 -> lists:all(fun(X) -> is_atom(X) orelse (is_integer(X) andalso short(X)) end, tuple_to_list(K));
 short([]) -> true;

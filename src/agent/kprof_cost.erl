@@ -27,9 +27,9 @@
 -define(CALLS, 150). % of each kind
 -define(ENOUGH, 40). % at least this many must overlap with calls of the second process; if both processes share one scheduler, fewer calls seem to overlap
 -define(CONTENDED, 170). % percent of the cost of a call alone: a call while others make calls, if that could not be measured
--define(PAUSE, 2500). % iterations between two calls, 3 to 5 us
+-define(PAUSE, 6000). % iterations between two calls, 8 to 12 us: if calls follow each other faster, the caches still have all that a call needs
 -define(LONGEST, 3). % medians
--define(INDIRECT, 115). % percent: includes the slowdown of the code after the call; `make impact PART=cost` found 100 to 130
+-define(INDIRECT, 125). % percent: includes the slowdown of the code after the call; `make impact PART=cost` found 100 to 160
 -define(START_MS, 20). % maximum until the second process runs
 -define(FEW, 30). % sampled requests between two calls of observe/2
 -define(SELDOM, 1000000).

@@ -5,7 +5,8 @@
 -module(kprof_name).
 -export([clip/1, name/1, registered/1]).
 
--define(BIG, 1 bsl 64).
+-include("kprof_integer.hrl").
+
 -define(NAMES_MS, 1000). % minimum time between two scans of the registered names for a pid without a name
 
 %% A large name is shortened; a message that is not a tuple is dropped (the match spec failed: the process had no token).
@@ -23,7 +24,7 @@ named(Name, Msg) ->
 
 %% The name that a value gives to a request.
 -spec name(term()) -> term().
-name(Name) when is_atom(Name); is_integer(Name), Name < ?BIG, Name > -(?BIG) -> Name;
+name(Name) when is_atom(Name); is_integer(Name), ?FITS_64(Name) -> Name;
 name(Name) ->
     case small(Name, 16) of
         Left when is_integer(Left) -> Name;
@@ -57,7 +58,7 @@ registered_anew(Pid) ->
 
 %% The rest of Budget after this term; false: the term is too large.
 small(B, Budget) when is_binary(B) -> byte_size(B) =< 256 andalso spend(Budget);
-small(A, Budget) when is_atom(A); is_float(A); is_pid(A); is_reference(A); is_integer(A), A < ?BIG, A > -(?BIG) -> spend(Budget);
+small(A, Budget) when is_atom(A); is_float(A); is_pid(A); is_reference(A); is_integer(A), ?FITS_64(A) -> spend(Budget);
 small({'kprof name', _}, _) -> false;
 small({'kprof prefix', _, _}, _) -> false;
 small(T, Budget) when is_tuple(T), tuple_size(T) =< 8 -> small_all(tuple_to_list(T), spend(Budget));
@@ -77,7 +78,7 @@ text(End, _) -> End =:= [].
 
 cut(B, _) when is_binary(B), byte_size(B) > 256 -> binary:part(B, 0, 256);
 cut(X, _) when is_atom(X); is_float(X); is_pid(X); is_binary(X) -> X;
-cut(X, _) when is_integer(X), X < ?BIG, X > -(?BIG) -> X;
+cut(X, _) when is_integer(X), ?FITS_64(X) -> X;
 cut({'kprof name', X}, _) when is_pid(X) -> registered(X);
 cut({'kprof name', X}, _) -> name(X);
 cut({'kprof prefix', N, X}, _) -> start(X, N);

@@ -43,7 +43,6 @@
 -define(ARGS, 8). % maximum number of arguments that are sent
 -define(ELEMENTS, 6). % of a tuple in them
 -define(BYTES, 64). % of a binary
--define(BIG, 16#10000000000000000).
 -define(RESET_PROCESSES, 50000).
 
 %% ---- Match specs ----
@@ -161,8 +160,13 @@ value(X) -> {'andalso', small(X), {{X}}}.
 
 small(X) ->
     {'orelse', {is_atom, X}, {is_pid, X}, {is_float, X}, {is_reference, X}, {'=:=', X, []},
-        {'andalso', {is_integer, X}, {'<', X, ?BIG}, {'>', X, -(?BIG)}},
+        {'andalso', {is_integer, X}, {'<', X, two_to_64()}, {'>', X, -two_to_64()}},
         {'andalso', {is_binary, X}, {'=<', {byte_size, X}, ?BYTES}}}.
+
+%% As a constant it would be a literal of the module (merge.escript).
+two_to_64() ->
+    <<N:72>> = <<1, 0:64>>,
+    N.
 
 prefix(X) -> {'andalso', {is_binary, X}, {'>', {byte_size, X}, ?BYTES}, {{{byte_size, X}, {binary_part, X, 0, ?BYTES}}}}.
 

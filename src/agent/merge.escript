@@ -250,7 +250,15 @@ checked(Out, Beam) ->
     Disassembled = beam_disasm:file(Beam),
     Funs = [{F, I} || {function, F, _, _, Code} <- element(6, Disassembled), I <- Code, element(1, I) =:= make_fun3, element(4, I) =:= {list, []}],
     Funs =:= [] orelse fail("funs without an environment are literals for the loader: ~p", [Funs]),
+    Numbers = [{F, N} || {function, F, _, _, Code} <- element(6, Disassembled), N <- numbers(Code)],
+    Numbers =:= [] orelse fail("numbers that are not small integers are literals for the loader: ~p", [Numbers]),
     ok = file:write_file(Out, Beam).
+
+numbers({integer, N}) when N >= 1 bsl 59; N < -(1 bsl 59) -> [N];
+numbers({float, N}) -> [N];
+numbers(T) when is_tuple(T) -> numbers(tuple_to_list(T));
+numbers([H | T]) -> numbers(H) ++ numbers(T);
+numbers(_) -> [].
 
 literals(<<0:32, Bin/binary>>) -> terms(Bin);
 literals(<<_:32, Zipped/binary>>) -> terms(zlib:uncompress(Zipped)).

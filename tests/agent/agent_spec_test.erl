@@ -284,12 +284,15 @@ identity_that_fails_loses_no_call(T) ->
 
 big_identities_are_cut(T) ->
     K = traced(T, trace_config([{entry, 1}], #{identity => <<"agent_load:entry/1 arg(1)">>})),
-    Big = [binary:copy(<<"x">>, 1000000), lists:seq(1, 100000), list_to_tuple(lists:seq(1, 1000)), lists:duplicate(1000, [[]]), 1 bsl 10000,
+    Whole = [1 bsl 64 - 1, 1 - 1 bsl 64, 0, -1],
+    Big = [binary:copy(<<"x">>, 1000000), 1 bsl 64, -(1 bsl 64), lists:seq(1, 100000), list_to_tuple(lists:seq(1, 1000)), lists:duplicate(1000, [[]]), 1 bsl 10000,
            {a, binary:copy(<<"y">>, 1000)}, maps:from_list([{I, I} || I <- lists:seq(1, 1000)])],
-    run(T, quiet, [[{entry, [B]} || B <- Big]]),
-    Names = [element(4, M) || M <- payloads(messages(K), entry)],
+    run(T, quiet, [[{entry, [B]} || B <- Whole ++ Big]]),
+    {Same, Names} = lists:split(length(Whole), [element(4, M) || M <- payloads(messages(K), entry)]),
     finish(T, K),
+    ?equal(Same, Whole),
     ?equal(length(Names), length(Big)),
+    ?equal([N || N <- Names, is_integer(N)], []),
     [?check(byte_size(term_to_binary(N)) < 2200) || N <- Names],
     ?equal(hd(Names), binary:copy(<<"x">>, 256)).
 

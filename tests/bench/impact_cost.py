@@ -13,7 +13,8 @@ PATHS = {
 }
 CALLS = {"request": 4, "tier": 1}
 NEAR_SHARE, NEAR_POINTS = 0.2, 0.5
-SETTLE_MS, HOLD_MS, GAP_MS = 3000, 4000, 50
+# The speed of a machine changes: what kprof-top says, and the pairs, are measured in turn.
+GROUPS, SETTLE_MS, HOLD_MS, GAP_MS = 5, 2500, 2200, 50
 
 
 def lost(parts, per):
@@ -30,13 +31,18 @@ def one(n, path, sample, us, o):
     n.eval(f"impact_hot:start({what}, {rounds}, {o.schedulers})")
     k = Attached(n, *tiers, "--sample", f"1/{sample}", "--max-overhead", "none", *o.args)
     k.tracing()
-    n.eval(f"impact_hot:hold({SETTLE_MS})")
-    first = len(k.rows()) + 1
+    said, told, parts = [], [], []
     cpu = Cpu(n, k)
-    _, ns, cpu_ns = n.eval(f"impact_hot:hold({HOLD_MS})")
+    for pairs in [o.pairs // GROUPS + (i < o.pairs % GROUPS) for i in range(GROUPS)]:
+        n.eval(f"impact_hot:hold({SETTLE_MS})")
+        first = len(k.rows()) + 1
+        _, ns, cpu_ns = n.eval(f"impact_hot:hold({HOLD_MS})")
+        now = [r["overhead"]["percent"] for r in k.rows()[first:] if r.get("overhead")]
+        said += now
+        # If other programs use the same cores, the node does not have all of the time of its schedulers.
+        told += [p * ns * o.schedulers / max(1, cpu_ns) for p in now]
+        parts.append(n.eval(f"impact_hot:parts({pairs}, {int(1000 * o.cost_seconds)}, {GAP_MS})", 60 + 2 * pairs * (o.cost_seconds + 1)))
     others = cpu.taken()[2]
-    said = [r["overhead"]["percent"] for r in k.rows()[first:] if r.get("overhead")]
-    parts = n.eval(f"impact_hot:parts({o.pairs}, {int(1000 * o.cost_seconds)}, {GAP_MS})", 60 + 2 * o.pairs * (o.cost_seconds + 1))
     rows = k.end()
     n.eval("impact_hot:stop()")
     calibrated = next((r["overhead"] for r in reversed(rows) if r.get("overhead")), {})
@@ -45,15 +51,15 @@ def one(n, path, sample, us, o):
         return {"reason": rows[-1]["breaker"]["reason"]}
     if not said:
         raise CouldNotRun("kprof-top reported no cost")
-    # If other programs use the same cores, the node does not have all of the time of its schedulers.
-    told = statistics.mean(said) * ns * o.schedulers / max(1, cpu_ns)
-    losses = lost(parts, 2)
+    told = statistics.mean(told)
+    losses = [x for group in parts for x in lost(group, 2)]
+    on = [p for group in parts for p in group[1::2]]
     real = statistics.median(losses)
     low, _, high = statistics.quantiles(losses, n=4) if len(losses) > 1 else [real] * 3
-    return {"clock": statistics.median(lost(parts, 1)), "real": real, "told": told, "others": others, "low": low, "high": high,
-            "calls": CALLS[what] * 1e9 * sum(p[0] for p in parts[1::2]) / sum(p[1] for p in parts[1::2]),
+    return {"clock": statistics.median(x for group in parts for x in lost(group, 1)), "real": real, "told": told, "others": others, "low": low, "high": high,
+            "calls": CALLS[what] * 1e9 * sum(p[0] for p in on) / sum(p[1] for p in on),
             # CPU time that is lost per call
-            "ns": real / 100 * sum(p[2] for p in parts[1::2]) / (CALLS[what] * sum(p[0] for p in parts[1::2])),
+            "ns": real / 100 * sum(p[2] for p in on) / (CALLS[what] * sum(p[0] for p in on)),
             "agrees": abs(told - real) <= max(NEAR_POINTS, NEAR_SHARE * abs(real))}
 
 
@@ -83,7 +89,7 @@ def run(otp, o):
         f" {o.cost_seconds:g} s (the loops call traced functions) and off (they call the same functions of a module that is not traced); {o.pairs} pairs,"
         " medians and quartiles. Paired throughput: what the loops lose per second of the node's CPU time; the CPU time of kprof-top is not included."
         " By the clock: what they lose per second of elapsed time; the CPU time of kprof-top is included."
-        f" kprof-top says: the mean overhead that kprof-top showed in {HOLD_MS / 1000:g} s of steady tracing before the pairs, as a share of the CPU time that the node really had"
+        f" kprof-top says: the mean overhead that kprof-top showed in {HOLD_MS / 1000:g} s of steady tracing before the pairs ({GROUPS} times, with a part of the pairs each), as a share of the CPU time that the node really had"
         " (on a dedicated machine: the time of all its schedulers). Agrees: within"
         f" {100 * NEAR_SHARE:.0f} % or {NEAR_POINTS} points of the paired throughput. ns: what is lost per call.", "",
         table(["", "calls/s", "kprof-top says %", "paired throughput %", "by the clock %", "ns a call", "agrees", "others' CPU %"], rows), "", *notes])
