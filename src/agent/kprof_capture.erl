@@ -22,7 +22,8 @@
     counters,
     session,
     new, % true: new processes may be flagged
-    todo, % processes not flagged yet
+    todo = [], % processes not flagged yet
+    source, % of the processes after them
     flagged = [], % processes that are flagged
     chunk = ?FIRST,
     spawn_ms = 1, % time for which new processes are flagged in the next step
@@ -38,7 +39,7 @@
 %% [Call]}}. -> {Capturer, Monitor}
 -spec start(#{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref(), walker := none | pid()}) -> {pid(), reference()}.
 start(Opts) ->
-    spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, {min_heap_size, kprof_flags:words()}, kprof_flags:heap_limit(?HEAP_WORDS)]).
+    spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS) | [Least || {min_heap_size, _} = Least <- kprof_pids:heap()]]).
 
 %% Ends a capture in any state, even if its process is dead. When this returns, everything it set has been removed. Capture:
 %% none | {Capturer, Monitor, MFA with a pattern in the common trace | none, Counters}
@@ -68,7 +69,7 @@ init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, c
     erlang:monitor(process, Controller),
     Isolated orelse kprof_flags:walked(Walker),
     Session = kprof_spec:session(Isolated, ?MODULE, self()),
-    P = #p{controller = Controller, mfa = MFA, counters = Counters, session = Session, new = New, todo = processes(), begun = now_us()},
+    P = #p{controller = Controller, mfa = MFA, counters = Counters, session = Session, new = New, source = kprof_pids:all(), begun = now_us()},
     kprof_spec:set_pattern(Session, MFA, kprof_spec:capture(), [local]),
     step(P).
 
@@ -76,11 +77,11 @@ now_us() -> erlang:monotonic_time(microsecond).
 
 %% ---- Flags ----
 
-step(#p{todo = [], spawn_ms = Ms, new = true} = P) ->
+step(#p{todo = [], source = none, spawn_ms = Ms, new = true} = P) ->
     flag(new, true, P),
     Ms < 64 andalso (receive after Ms -> flag(new, false, P) end),
     wait(P#p{new = Ms < 64, spawn_ms = Ms * 2});
-step(#p{todo = []} = P) ->
+step(#p{todo = [], source = none} = P) ->
     wait(P);
 step(#p{todo = Todo, chunk = Chunk} = P) ->
     wait((flag_some(Todo, Chunk, kprof_flags:slice(), P))#p{chunk = 2 * Chunk}).
@@ -90,6 +91,11 @@ flag_some([Pid | Todo], N, Slice, #p{controller = Controller} = P) when Pid =:= 
 flag_some([Pid | Todo], N, Slice, #p{flagged = Flagged} = P) when N > 0 ->
     flag(Pid, true, P),
     flag_some(Todo, N - 1, kprof_flags:rest(Slice), P#p{flagged = [Pid | Flagged]});
+flag_some([], N, Slice, #p{source = Source} = P) when N > 0, Source =/= none ->
+    case kprof_pids:some(Source) of
+        {[], _} -> P#p{todo = [], source = none};
+        {Pids, Next} -> flag_some(Pids, N, Slice, P#p{source = Next})
+    end;
 flag_some(Todo, _, _, P) ->
     P#p{todo = Todo}.
 

@@ -1,10 +1,9 @@
 %% Trace flags of all processes, set one by one: never with `existing`, which blocks all schedulers and crashes some VMs
-%% (kprof_hazard). A walk goes over processes(). The flag for new processes (`new`) is set first.
+%% (kprof_hazard). A walk goes over kprof_pids:all(). The flag for new processes (`new`) is set first.
 %%
-%% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Its process is
-%% spawned with the options that heap/0 returns. Own: {Session | none, Tracer}. Flags of other tracers are not changed.
+%% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Own: {Session | none, Tracer}. Flags of other tracers are not changed.
 -module(kprof_flags).
--export([start/4, start_off/2, go/1, walked/1, stop/1, off/3, walk/2, slice/0, rest/1, rest/2, heap/0, words/0, heap_limit/1]).
+-export([start/4, start_off/2, go/1, walked/1, stop/1, off/3, walk/2, slice/0, rest/1, rest/2, heap_limit/1]).
 -export_type([own/0, slice/0]).
 
 -type own() :: {kprof_spec:session(), pid() | none}.
@@ -15,8 +14,6 @@
 -define(SLICE_US, 200).
 -define(PIECE, 16).
 -define(PATIENT_MS, 500). % after this time, the walk no longer yields by itself
--define(WORDS, 20000). % of a heap, besides the list
--define(MOST_WORDS, 4 bsl 20).
 -define(WALKER_MS, 10000).
 
 %% A process that sets flags of all processes when go/1 is called; it ends with its caller. New: true: flags of new processes
@@ -29,7 +26,7 @@ start(Own, {Set, Clear}, New, Skip) -> spawned({on, Own, Set, Clear, New, Skip})
 -spec start_off(own(), boolean()) -> pid().
 start_off(Own, New) -> spawned({off, Own, New}).
 
-spawned(What) -> spawn_opt(kprof_flags, walk, [self(), What], [link | heap()]).
+spawned(What) -> spawn_opt(kprof_flags, walk, [self(), What], [link | kprof_pids:heap()]).
 
 -spec go(pid()) -> go.
 go(Walker) -> Walker ! go.
@@ -48,7 +45,7 @@ walk({on, Own, Set, Clear, New, Skip}) ->
     New andalso Clear =/= [] andalso kprof_spec:flags(Own, new, false, Clear),
     New andalso kprof_spec:flags(Own, new, true, Set),
     Not = [self() | Skip],
-    each(processes(), fun(P) -> not lists:member(P, Not) andalso refused(Own, P, Set, Clear) end).
+    each(fun(P) -> not lists:member(P, Not) andalso refused(Own, P, Set, Clear) end).
 
 refused(Own, P, Set, Clear) ->
     Clear =/= [] andalso kprof_spec:flags(Own, P, false, Clear),
@@ -91,7 +88,7 @@ cleared(Own, New) ->
     {priority, Priority} = process_info(self(), priority),
     Traps = process_flag(trap_exit, true),
     %% linked: if its caller is killed, it must not run on while the module is purged
-    P = spawn_opt(fun() -> exit({left, each_cleared(Own)}) end, [link, {priority, Priority} | heap()]),
+    P = spawn_opt(fun() -> exit({left, each_cleared(Own)}) end, [link, {priority, Priority} | kprof_pids:heap()]),
     Left = receive
         {'EXIT', P, {left, N}} -> N;
         {'EXIT', P, _} -> each_cleared(Own) % it was killed
@@ -108,20 +105,26 @@ meant() ->
     after 0 -> ok
     end.
 
-each_cleared(Own) -> each(processes(), fun(P) -> kprof_spec:flags(Own, P, false, [all]) > 1 end).
+each_cleared(Own) -> each(fun(P) -> kprof_spec:flags(Own, P, false, [all]) > 1 end).
 
-%% The number of pids for which F is true.
-each(Pids, F) -> each(Pids, F, 0, ?PIECE, slice()).
+%% The number of processes for which F is true.
+each(F) -> each(kprof_pids:some(kprof_pids:all()), F, 0, slice()).
 
-each([P | Ps], F, N, Left, Slice) when Left > 0 ->
-    case F(P) of
-        true -> each(Ps, F, N + 1, Left - 1, Slice);
-        false -> each(Ps, F, N, Left - 1, Slice)
-    end;
-each([], _, N, _, _) ->
+each({[], _}, _, N, _) ->
     N;
-each(Ps, F, N, _, Slice) ->
-    each(Ps, F, N, ?PIECE, rest(Slice)).
+each({Pids, Source}, F, N0, Slice0) ->
+    {N, Slice} = each_of(Pids, F, N0, ?PIECE, Slice0),
+    each(kprof_pids:some(Source), F, N, Slice).
+
+each_of([P | Ps], F, N, Left, Slice) when Left > 0 ->
+    case F(P) of
+        true -> each_of(Ps, F, N + 1, Left - 1, Slice);
+        false -> each_of(Ps, F, N, Left - 1, Slice)
+    end;
+each_of([], _, N, _, Slice) ->
+    {N, Slice};
+each_of(Ps, F, N, _, Slice) ->
+    each_of(Ps, F, N, ?PIECE, rest(Slice)).
 
 %% A slice of work: the worker calls rest/1 every few steps.
 -spec slice() -> slice().
@@ -145,16 +148,6 @@ rest({Began, Since} = Slice, Us) ->
     end.
 
 now_us() -> erlang:monotonic_time(microsecond).
-
-%% Options of spawn_opt for a process that makes the list of all processes: there is room for it. Otherwise the list is copied by
-%% garbage collections, which stop a scheduler for 5 to 20 ms if there are 200,000 processes. The limit of the VM (+hmax), which
-%% may be lower, does not apply to it.
--spec heap() -> [{min_heap_size, pos_integer()} | {max_heap_size, 0}].
-heap() -> [{min_heap_size, words()}, {max_heap_size, 0}].
-
-%% The words of this heap.
--spec words() -> pos_integer().
-words() -> min(?MOST_WORDS, 2 * erlang:system_info(process_count) + ?WORDS).
 
 %% Option of spawn_opt: a process with a larger heap is killed. It replaces the limit of the VM (+hmax), which may be too low.
 -spec heap_limit(pos_integer()) -> {max_heap_size, map()}.

@@ -1,31 +1,32 @@
-%% The pids of all processes, in small lists, from a process of its own: a process that walks over them has little on
-%% its heap, and so its garbage collections, which cannot be interrupted, are short. Below OTP 28, where there is no iterator,
-%% this process has a list of all pids, and a heap that is large enough for it from the beginning, so that it collects
-%% nothing.
+%% The pids of all processes, in small lists: from a process of its own (start/0), so that a process that walks over them has
+%% little on its heap, and its garbage collections, which cannot be interrupted, are short; or without one (all/0). From OTP 28
+%% on, from the VM's iterator. Below, the one who asks has a list of all pids, and a heap that is large enough for it from the
+%% beginning, so that it collects nothing.
 %%
 %% Invariant: each pid is given once; after back/1, the pids given since mark/1 are given again, in the same lists. Only the
 %% owner may ask the process. If one of the two ends, the other ends, too.
 -module(kprof_pids).
 -export([start/0, next/1, mark/1, back/1, stop/1, init/1]).
--export_type([pids/0]).
+-export([all/0, some/1, heap/0]).
+-export_type([pids/0, source/0]).
 
 -opaque pids() :: pid().
+-opaque source() :: {iterator, term()} | {list, [pid()]} | {again, [pid()], source()} | ended.
 
 -define(EACH, 256). % pids of a list
 -define(PIDS_US, 5). % at least this many pids are listed in a microsecond
--define(WORDS, 5). % of the heap, for each process: the list of all, the small lists, and a reserve
+-define(LIST_WORDS, 2). % of a heap, for each process: the list of all
+-define(ALL_WORDS, 5). % the same, with the small lists and a reserve
 -define(MORE_WORDS, 20000).
 -define(MOST_WORDS, 16 bsl 20).
+-define(MANY, 10000). % processes: for fewer, the memory of a heap is not used in steps before
+-define(WARM_MS, 50).
 
 %% Returns when it has the list, if it needs one. -> {pids(), us of work}
 -spec start() -> {pids(), non_neg_integer()}.
 start() ->
-    P = spawn_opt(?MODULE, init, [self()], [link | heap(has_iterator())]),
+    P = spawn_opt(?MODULE, init, [self()], [link | heap(?ALL_WORDS)]),
     receive {pids, P, Us} -> {P, Us} end.
-
-%% The limit of the VM (+hmax) does not apply to it: with it, the VM would refuse the heap.
-heap(true) -> [];
-heap(false) -> [{min_heap_size, min(?MOST_WORDS, ?WORDS * erlang:system_info(process_count) + ?MORE_WORDS)}, {max_heap_size, 0}].
 
 %% -> {pids, us of work}; []: there are no more.
 -spec next(pids()) -> {[pid()], non_neg_integer()}.
@@ -49,12 +50,61 @@ stop(P) ->
 init(Owner) ->
     Ref = erlang:monitor(process, Owner),
     Began = erlang:monotonic_time(microsecond),
-    Source = case has_iterator() of true -> {iterator, apply(erlang, processes_iterator, [])}; false -> {list, processes()} end,
+    Source = all(),
     Us = erlang:monotonic_time(microsecond) - Began,
     Owner ! {pids, self(), min(Us, erlang:system_info(process_count) div ?PIDS_US + 10)}, % if it took longer, it has waited
     loop(Owner, Ref, Source, none).
 
+%% ---- Without a process of its own ----
+
+%% Only in a process that was started with the options that heap/0 returns.
+-spec all() -> source().
+all() ->
+    case has_iterator() of
+        true -> {iterator, apply(erlang, processes_iterator, [])};
+        false -> {list, processes()}
+    end.
+
+%% -> {pids, the source of the others}; []: there are no more.
+-spec some(source()) -> {[pid()], source()}.
+some(Source) -> given(Source).
+
 has_iterator() -> erlang:function_exported(erlang, processes_iterator, 0).
+
+%% Options of spawn_opt for the process that is started next. Otherwise the list is copied by garbage collections, which stop a
+%% scheduler for 5 to 20 ms if there are 200,000 processes. The limit of the VM (+hmax), which may be lower, does not apply to it.
+-spec heap() -> [{min_heap_size, pos_integer()} | {max_heap_size, 0}].
+heap() -> heap(?LIST_WORDS).
+
+words(Each) -> min(?MOST_WORDS, Each * erlang:system_info(process_count) + ?MORE_WORDS).
+
+heap(Each) ->
+    case has_iterator() of
+        true -> [];
+        false ->
+            Options = [{min_heap_size, words(Each)}, {max_heap_size, 0}],
+            warm(Options),
+            Options
+    end.
+
+%% The VM writes the list without a pause, and on some virtual machines the first use of each page of memory takes 10 us: 9 ms for
+%% 200,000 processes. A process with the same heap uses it in steps, and ends: the next process gets this memory.
+warm(Options) ->
+    case erlang:system_info(process_count) of
+        N when N > ?MANY ->
+            {priority, Priority} = process_info(self(), priority),
+            {P, Ref} = spawn_opt(fun() -> used(N, []) end, [monitor, {priority, Priority} | Options]),
+            receive {'DOWN', Ref, _, P, _} -> ok
+            after ?WARM_MS ->
+                exit(P, kill),
+                receive {'DOWN', Ref, _, P, _} -> ok end
+            end;
+        _ ->
+            ok
+    end.
+
+used(0, List) -> length(List);
+used(N, List) -> used(N - 1, [N | List]).
 
 %% Marked: none, or the lists since the mark, the last one first.
 loop(Owner, Ref, Source0, Marked) ->

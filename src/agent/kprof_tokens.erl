@@ -12,6 +12,7 @@
 
 -type drained() :: none | drained | reset | kept.
 
+-define(PIECE, 32). % processes between two readings of the clock
 -define(MOST_MS, 1000).
 -define(ROUND_MS, 50).
 
@@ -23,7 +24,7 @@ clearing() -> [{'_', [{is_seq_trace}], [{set_seq_token, sequential_trace_token, 
 %% removal.
 -spec drain(boolean(), pos_integer()) -> {drained(), non_neg_integer()}.
 drain(Isolated, Epoch) ->
-    {P, R} = spawn_opt(fun() -> exit({done, drained(Isolated, Epoch)}) end, [monitor | kprof_flags:heap()]),
+    {P, R} = spawn_opt(fun() -> exit({done, drained(Isolated, Epoch)}) end, [monitor | kprof_pids:heap()]),
     receive
         {'DOWN', R, _, _, {done, Done}} -> Done;
         {'DOWN', R, _, _, _} ->
@@ -83,17 +84,23 @@ reset({drained, Left}, Epoch) ->
 %% Both values are read under the lock of the process, without a signal to it (unless it runs at this moment).
 held(Epoch) ->
     Pids = seq_trace:get_system_tracer() =:= false,
-    held(processes(), Epoch, Pids, 32, kprof_flags:slice(), []).
+    held(kprof_pids:some(kprof_pids:all()), fun(P) -> is_ours(process_info(P, sequential_trace_token), Epoch, Pids) end, kprof_flags:slice(), []).
 
-held([P | Ps], Epoch, Pids, Left, Slice, Acc) when Left > 0 ->
-    case is_ours(process_info(P, sequential_trace_token), Epoch, Pids) of
-        true -> held(Ps, Epoch, Pids, Left - 1, Slice, [{P, reductions(P)} | Acc]);
-        false -> held(Ps, Epoch, Pids, Left - 1, Slice, Acc)
-    end;
-held([], _, _, _, _, Acc) ->
+held({[], _}, _, _, Acc) ->
     Acc;
-held(Ps, Epoch, Pids, _, Slice, Acc) ->
-    held(Ps, Epoch, Pids, 32, kprof_flags:rest(Slice), Acc).
+held({Pids, Source}, Is, Slice0, Acc0) ->
+    {Acc, Slice} = held_of(Pids, Is, ?PIECE, Slice0, Acc0),
+    held(kprof_pids:some(Source), Is, Slice, Acc).
+
+held_of([P | Ps], Is, Left, Slice, Acc) when Left > 0 ->
+    case Is(P) of
+        true -> held_of(Ps, Is, Left - 1, Slice, [{P, reductions(P)} | Acc]);
+        false -> held_of(Ps, Is, Left - 1, Slice, Acc)
+    end;
+held_of([], _, _, Slice, Acc) ->
+    {Acc, Slice};
+held_of(Ps, Is, _, Slice, Acc) ->
+    held_of(Ps, Is, ?PIECE, kprof_flags:rest(Slice), Acc).
 
 is_ours({_, {_, Label, _, _, _}}, Epoch, _) when is_integer(Label) -> kprof_spec:of_epoch(Label, Epoch);
 is_ours({_, {_, Label, _, _, _}}, _, Pids) when is_pid(Label) -> Pids;
