@@ -23,7 +23,7 @@
 -type cost() :: #{costs := costs(), last := none | counted(), fixed := number(), varying := number(), latest := number()}. % latest: fixed, not smoothed
 -type expected() :: #{fixed := integer(), all := integer(), events := integer(), relay := integer()}.
 
--define(MOST_MS, 150).
+-define(MOST_MS, 200).
 -define(CALLS, 150). % of each kind
 -define(ENOUGH, 40). % at least this many must overlap with calls of the second process; if both processes share one scheduler, fewer calls seem to overlap
 -define(CONTENDED, 170). % percent of the cost of a call alone: a call while others make calls, if that could not be measured

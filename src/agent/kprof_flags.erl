@@ -1,7 +1,8 @@
 %% Trace flags of all processes, set one by one: never with `existing`, which blocks all schedulers and crashes some VMs
 %% (kprof_hazard). A walk goes over kprof_pids:all(). The flag for new processes (`new`) is set first.
 %%
-%% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Own: {Session | none, Tracer}. Flags of other tracers are not changed.
+%% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Own:
+%% {Session | none, Tracer}. Flags of other tracers are not changed.
 -module(kprof_flags).
 -export([start/4, start_off/2, go/1, walked/1, stop/1, off/3, walk/2, slice/0, rest/1, rest/2, heap_limit/1]).
 -export_type([own/0, slice/0]).

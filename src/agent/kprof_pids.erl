@@ -11,7 +11,7 @@
 -export_type([pids/0, source/0]).
 
 -opaque pids() :: pid().
--opaque source() :: {iterator, term()} | {list, [pid()]} | {again, [pid()], source()} | ended.
+-opaque source() :: {iterator, term()} | {list | whole, [pid()]} | {again, [pid()], source()} | ended.
 
 -define(EACH, 256). % pids of a list
 -define(PIDS_US, 5). % at least this many pids are listed in a microsecond
@@ -50,7 +50,7 @@ stop(P) ->
 init(Owner) ->
     Ref = erlang:monitor(process, Owner),
     Began = erlang:monotonic_time(microsecond),
-    Source = all(),
+    Source = case all() of {whole, Pids} -> {list, Pids}; Iterator -> Iterator end,
     Us = erlang:monotonic_time(microsecond) - Began,
     Owner ! {pids, self(), min(Us, erlang:system_info(process_count) div ?PIDS_US + 10)}, % if it took longer, it has waited
     loop(Owner, Ref, Source, none).
@@ -62,17 +62,19 @@ init(Owner) ->
 all() ->
     case has_iterator() of
         true -> {iterator, apply(erlang, processes_iterator, [])};
-        false -> {list, processes()}
+        false -> {whole, processes()}
     end.
 
-%% -> {pids, the source of the others}; []: there are no more.
+%% -> {pids, the source of the others}; []: there are no more. A list of all is given at once: parts of it would be garbage, and
+%% the collections would copy the list.
 -spec some(source()) -> {[pid()], source()}.
 some(Source) -> given(Source).
 
 has_iterator() -> erlang:function_exported(erlang, processes_iterator, 0).
 
-%% Options of spawn_opt for the process that is started next. Otherwise the list is copied by garbage collections, which stop a
-%% scheduler for 5 to 20 ms if there are 200,000 processes. The limit of the VM (+hmax), which may be lower, does not apply to it.
+%% Options of spawn_opt for the process that is started next: there is room for the list. Otherwise it is copied by garbage
+%% collections, which stop a scheduler for 5 to 20 ms if there are 200,000 processes. The limit of the VM (+hmax), which may be
+%% lower, does not apply to it.
 -spec heap() -> [{min_heap_size, pos_integer()} | {max_heap_size, 0}].
 heap() -> heap(?LIST_WORDS).
 
@@ -125,6 +127,7 @@ loop(Owner, Ref, Source0, Marked) ->
     end.
 
 given({again, Pids, Source}) -> {Pids, Source};
+given({whole, Pids}) -> {Pids, ended};
 given({list, Pids}) -> part(Pids, ?EACH, []);
 given({iterator, I}) -> more(I, ?EACH, []);
 given(ended) -> {[], ended}.
