@@ -9,6 +9,8 @@
 -type cpu() :: {runtime | wall, integer(), integer()}.
 
 -define(SLOTS, 100). % kprof/trace/agent.h: AGENT_SLOTS
+-define(SAMPLED_PROCESSES, 5).
+-define(MANY_PROCESSES, 10000).
 
 %% True if the VM has trace sessions. The module `trace` belongs to kernel and has no on_load, so it can be loaded on all VMs
 %% that have it.
@@ -79,8 +81,23 @@ others(false) ->
 %% A session of an agent for events of the VM: its controller is reported already.
 is_of_events(Name) -> is_atom(Name) andalso lists:prefix("kprof_vm_events_", atom_to_list(Name)).
 
-%% Of the system, which live as long as the VM: whoever traces all processes traces them.
-some_processes() -> [P || Name <- [init, application_controller, kernel_sup, code_server, user], P <- [whereis(Name)], is_pid(P)].
+%% The oldest processes, which include those of the system, and the newest. If there are very many processes, no list of all is
+%% made: then some of the system, which live as long as the VM.
+some_processes() ->
+    case erlang:system_info(process_count) > ?MANY_PROCESSES of
+        true -> [P || Name <- [init, application_controller, kernel_sup, code_server, user], P <- [whereis(Name)], is_pid(P)];
+        false -> oldest_and_newest()
+    end.
+
+%% A list that is garbage at once.
+oldest_and_newest() ->
+    {P, Ref} = spawn_monitor(fun() -> exit({some, ends(processes())}) end),
+    receive
+        {'DOWN', Ref, _, P, {some, Some}} -> Some;
+        {'DOWN', Ref, _, P, _} -> [] % it was killed
+    end.
+
+ends(All) -> lists:usort(lists:sublist(All, ?SAMPLED_PROCESSES) ++ lists:nthtail(max(0, length(All) - ?SAMPLED_PROCESSES), All)).
 
 %% True if agents in other slots, or trace sessions of others, are on this node. (Names of the agent's sessions begin with
 %% kprof_.)

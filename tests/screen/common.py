@@ -43,8 +43,8 @@ class Top:
 
     def ready(self):
         """Waits until the table has rows of the load."""
-        screen = self.t.wait_for(re.compile(r"^\W*request\b.*[1-9]|^status=", re.M), 30)
-        assert "\nstatus=" not in screen, "it has ended:\n" + screen
+        screen = self.t.wait_for(re.compile(r"^\W*request\b.*[1-9]|^status=\d", re.M), 30)
+        assert not re.search(r"^status=\d", screen, re.M), "it has ended:\n" + screen  # not the command line, where it wraps
         return screen
 
     def keys(self, *keys):
