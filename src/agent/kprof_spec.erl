@@ -259,8 +259,8 @@ bump(Ahead) ->
         {'=:=', {get_tcw}, {'+', 1, {set_tcw, after_it({get_tcw}, 1)}}},
         {'=:=', 0, {set_tcw, after_it({get_tcw}, Ahead)}}}.
 
-%% Between the two actions that read and write the word, another scheduler has time for one call, and rarely for two.
-ahead() -> min(?AHEAD, max(1, 2 * (erlang:system_info(schedulers_online) - 1))).
+%% Between the two actions that read and write the word, another scheduler has time for one call.
+ahead() -> min(?AHEAD, max(1, erlang:system_info(schedulers_online) - 1)).
 
 %% The word that is N tickets after this one; after the last ticket comes 1.
 after_it(Word, N) -> {'bor', {'band', {get_tcw}, ?CUT_BITS}, {'+', 1, {'rem', {'+', N - 1, ticket_of(Word)}, ?TICKETS}}}.
