@@ -4,7 +4,7 @@
 %% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Own:
 %% {Session | none, Tracer}. Flags of other tracers are not changed.
 -module(kprof_flags).
--export([start/4, start_off/2, go/1, walked/1, stop/1, off/3, walk/2, slice/0, rest/1, rest/2, heap_limit/1]).
+-export([start/4, start_off/2, go/1, walked/1, stop/1, off/3, walk/2, fold/2, slice/0, rest/1, rest/2, heap_limit/1]).
 -export_type([own/0, slice/0]).
 
 -type own() :: {kprof_spec:session(), pid() | none}.
@@ -109,23 +109,30 @@ meant() ->
 each_cleared(Own) -> each(fun(P) -> kprof_spec:flags(Own, P, false, [all]) > 1 end).
 
 %% The number of processes for which F is true.
-each(F) -> each(kprof_pids:some(kprof_pids:all()), F, 0, slice()).
+each(F) ->
+    fold(
+        fun(P, N) ->
+            case F(P) of
+                true -> N + 1;
+                false -> N
+            end
+        end,
+        0
+    ).
 
-each({[], _}, _, N, _) ->
-    N;
-each({Pids, Source}, F, N0, Slice0) ->
-    {N, Slice} = each_of(Pids, F, N0, ?PIECE, Slice0),
-    each(kprof_pids:some(Source), F, N, Slice).
+%% F(Pid, Acc) -> Acc for each process, in slices. Only in a process that was started with the options of kprof_pids:heap/0.
+-spec fold(fun((pid(), Acc) -> Acc), Acc) -> Acc.
+fold(F, Acc) -> fold(F, Acc, kprof_pids:some(kprof_pids:all()), slice()).
 
-each_of([P | Ps], F, N, Left, Slice) when Left > 0 ->
-    case F(P) of
-        true -> each_of(Ps, F, N + 1, Left - 1, Slice);
-        false -> each_of(Ps, F, N, Left - 1, Slice)
-    end;
-each_of([], _, N, _, Slice) ->
-    {N, Slice};
-each_of(Ps, F, N, _, Slice) ->
-    each_of(Ps, F, N, ?PIECE, rest(Slice)).
+fold(_, Acc, {[], _}, _) ->
+    Acc;
+fold(F, Acc0, {Pids, Source}, Slice0) ->
+    {Acc, Slice} = fold_of(F, Acc0, Pids, ?PIECE, Slice0),
+    fold(F, Acc, kprof_pids:some(Source), Slice).
+
+fold_of(F, Acc, [P | Ps], Left, Slice) when Left > 0 -> fold_of(F, F(P, Acc), Ps, Left - 1, Slice);
+fold_of(_, Acc, [], _, Slice) -> {Acc, Slice};
+fold_of(F, Acc, Ps, _, Slice) -> fold_of(F, Acc, Ps, ?PIECE, rest(Slice)).
 
 %% A slice of work: the worker calls rest/1 every few steps.
 -spec slice() -> slice().

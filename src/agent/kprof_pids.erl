@@ -68,7 +68,11 @@ all() ->
 %% -> {pids, the source of the others}; []: there are no more. A list of all is given at once: parts of it would be garbage, and
 %% the collections would copy the list.
 -spec some(source()) -> {[pid()], source()}.
-some(Source) -> given(Source).
+some({again, Pids, Source}) -> {Pids, Source};
+some({whole, Pids}) -> {Pids, ended};
+some({list, Pids}) -> part(Pids, ?EACH, []);
+some({iterator, I}) -> more(I, ?EACH, []);
+some(ended) -> {[], ended}.
 
 has_iterator() -> erlang:function_exported(erlang, processes_iterator, 0).
 
@@ -113,7 +117,7 @@ loop(Owner, Ref, Source0, Marked) ->
     receive
         next ->
             Began = erlang:monotonic_time(microsecond),
-            {Pids, Source} = given(Source0),
+            {Pids, Source} = some(Source0),
             Owner ! {pids, self(), Pids, erlang:monotonic_time(microsecond) - Began},
             loop(Owner, Ref, Source, if Marked =:= none; Pids =:= [] -> Marked; true -> [Pids | Marked] end);
         mark ->
@@ -125,12 +129,6 @@ loop(Owner, Ref, Source0, Marked) ->
         _ ->
             loop(Owner, Ref, Source0, Marked)
     end.
-
-given({again, Pids, Source}) -> {Pids, Source};
-given({whole, Pids}) -> {Pids, ended};
-given({list, Pids}) -> part(Pids, ?EACH, []);
-given({iterator, I}) -> more(I, ?EACH, []);
-given(ended) -> {[], ended}.
 
 part([P | Rest], N, Pids) when N > 0 -> part(Rest, N - 1, [P | Pids]);
 part(Rest, _, Pids) -> {Pids, {list, Rest}}.

@@ -12,7 +12,6 @@
 
 -type drained() :: none | drained | reset | kept.
 
--define(PIECE, 32). % processes between two readings of the clock
 -define(MOST_MS, 1000).
 -define(ROUND_MS, 50).
 
@@ -84,23 +83,15 @@ reset({drained, Left}, Epoch) ->
 %% Both values are read under the lock of the process, without a signal to it (unless it runs at this moment).
 held(Epoch) ->
     Pids = seq_trace:get_system_tracer() =:= false,
-    held(kprof_pids:some(kprof_pids:all()), fun(P) -> is_ours(process_info(P, sequential_trace_token), Epoch, Pids) end, kprof_flags:slice(), []).
-
-held({[], _}, _, _, Acc) ->
-    Acc;
-held({Pids, Source}, Is, Slice0, Acc0) ->
-    {Acc, Slice} = held_of(Pids, Is, ?PIECE, Slice0, Acc0),
-    held(kprof_pids:some(Source), Is, Slice, Acc).
-
-held_of([P | Ps], Is, Left, Slice, Acc) when Left > 0 ->
-    case Is(P) of
-        true -> held_of(Ps, Is, Left - 1, Slice, [{P, reductions(P)} | Acc]);
-        false -> held_of(Ps, Is, Left - 1, Slice, Acc)
-    end;
-held_of([], _, _, Slice, Acc) ->
-    {Acc, Slice};
-held_of(Ps, Is, _, Slice, Acc) ->
-    held_of(Ps, Is, ?PIECE, kprof_flags:rest(Slice), Acc).
+    kprof_flags:fold(
+        fun(P, Held) ->
+            case is_ours(process_info(P, sequential_trace_token), Epoch, Pids) of
+                true -> [{P, reductions(P)} | Held];
+                false -> Held
+            end
+        end,
+        []
+    ).
 
 is_ours({_, {_, Label, _, _, _}}, Epoch, _) when is_integer(Label) -> kprof_spec:of_epoch(Label, Epoch);
 is_ours({_, {_, Label, _, _, _}}, _, Pids) when is_pid(Label) -> Pids;
