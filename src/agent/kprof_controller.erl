@@ -81,7 +81,7 @@ prepare_trace(Isolated, #{epoch := Epoch} = Opts) ->
                 spawn_flags = Isolated orelse kprof_node:tracer_of(new_processes) =:= [],
                 counters = Counters
             }),
-            Cost = kprof_cost:new(kprof_cost:calibrate(Isolated, Others =/= [], Epoch)),
+            Cost = kprof_cost:new(kprof_calibration:calibrate(Isolated, Others =/= [], Epoch)),
             S = kprof_tracing:new_relay(S0#s{cost = Cost, breaker = kprof_breaker:new(?COOL_MS)}),
             {ok, S, kprof_node:info(S#s.session, Others, Vm)}
     end.

@@ -270,6 +270,7 @@ goals(Before, Seen, #s{limits = #limits{max = #{max_rate := MaxRate, max_cost :=
 counted_now(#s{tracing = #tracing{trace_config = #{entry := Entry, returns := Returns} = Config}} = S) ->
     #{
         now_ns => erlang:monotonic_time(nanosecond),
+        loop_ns => kprof_calibration:loop_ns(),
         events => events(S),
         weighted => kprof_link:counter(?WEIGHTED, S),
         ticket => kprof_node:ticket(),

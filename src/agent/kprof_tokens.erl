@@ -44,7 +44,7 @@ drained(Isolated, Epoch) ->
 
 %% -> {drained | kept, [{Pid, Reductions}]}
 rounds_of(Isolated, Epoch, Some) ->
-    Sink = spawn_opt(kprof_cost, sink, [self()], [link]),
+    Sink = spawn_opt(kprof_calibration, sink, [self()], [link]),
     Session = kprof_spec:session(Isolated, kprof_tokens, Sink),
     case kprof_spec:send_pattern(Session, clearing()) of
         taken ->

@@ -26,6 +26,7 @@ tests() ->
         {goals_are_kept, fun goals_are_kept/1},
         {cost_is_measured, fun cost_is_measured/1},
         {cost_is_reckoned, fun cost_is_reckoned/1},
+        {cost_at_another_speed, fun cost_at_another_speed/1},
         {budget_is_obeyed, fun budget_is_obeyed/1},
         {a_stopped_reader_blocks_nobody, fun a_stopped_reader_blocks_nobody/1}
     ].
@@ -345,17 +346,17 @@ cost_is_measured(T) ->
     agent_lib:load_parts(T),
     Isolated = isolated(T),
     Word = rpc:call(T, kprof_node, control_word, []),
-    Calibrate = fun(Others) -> rpc:call(T, kprof_cost, calibrate, [Isolated, Others, ?EPOCH]) end,
+    Calibrate = fun(Others) -> rpc:call(T, kprof_calibration, calibrate, [Isolated, Others, ?EPOCH]) end,
     %% on a busy machine the measurement is given up, and this is reported
     %% (its values there are not reliable)
     ?soon(fun() ->
         #{assumed := Assumed, hit := Hit, count := Count} = Costs = Calibrate(false),
-        [?check(is_integer(Ns) andalso Ns > 0) || Ns <- maps:values(maps:without([assumed, detail, draw], Costs))],
+        [?check(is_integer(Ns) andalso Ns > 0) || Ns <- maps:values(maps:without([assumed, detail, draw, close], Costs)) ++ maps:values(maps:get(close, Costs))],
         [?check(is_integer(Ns) andalso Ns >= 0) || Ns <- maps:values(maps:with([detail, draw], Costs))],
         not Assumed andalso Hit > Count
     end),
     ?soon(fun() -> maps:get(assumed, Calibrate(true)) =:= not Isolated end),
-    Own = [{kprof_cost, cost_told, 3} | [{kprof_cost, F, 1} || F <- [cost_plain, cost_tier, cost_miss, cost_full, cost_entry, cost_rare, cost_rare0, cost_hit0, cost_counted, cost_detail, cost_draw]]],
+    Own = [{kprof_calibration, calibration_told, 3} | [{kprof_calibration, list_to_atom("calibration_" ++ F), 1} || F <- ["plain", "tier", "miss", "full", "entry", "rare", "rare0", "hit0", "counted", "detail", "draw"]]],
     Left = rpc:call(T, agent_load, left, [Own, ?MODULES]),
     ?equal(maps:with([processes, patterns, counters, flags, new, sessions, tokens], Left), #{processes => [], patterns => [], counters => [], flags => [], new => [], sessions => 0, tokens => 0}),
     rpc:call(T, kprof_node, restore, [#{tcw => Word}]),
@@ -388,7 +389,7 @@ late_events_keep_their_weight(T) ->
 
 %% The pure function: several seconds with the same load.
 cost_is_reckoned(_) ->
-    Costs = #{hit => 1000, full => 1500, args => 1000, entry => 2000, rare => 500, rare0 => 400, hit0 => 1200, miss => 100, count => 10, detail => 50, draw => 100, assumed => false},
+    Costs = #{hit => 1000, full => 1500, args => 1000, entry => 2000, rare => 500, rare0 => 400, hit0 => 1200, miss => 100, count => 10, detail => 50, draw => 100, loop => 0, close => #{miss => 50, rare => 250, rare0 => 200}, assumed => false},
     Spent = fun(Step) ->
         Look = fun(I) ->
             maps:map(fun(K, V) when K =:= now_ns; K =:= events; K =:= relay_ns; K =:= details; K =:= helped_ns; K =:= batches -> V * I; (ticket, V) -> 1 + V * I rem kprof_spec:ticket_range(); (_, V) -> V end, Step)
@@ -429,6 +430,30 @@ cost_is_reckoned(_) ->
     {All1, Fixed} = kprof_cost:spent(S),
     {All2, Fixed} = kprof_cost:spent(kprof_cost:resampled(1, 2, S)),
     ?check(abs((All1 - Fixed) - 2 * (All2 - Fixed)) =< 2).
+
+%% The pure function: a slower machine, and unsampled calls that follow each other closely.
+cost_at_another_speed(_) ->
+    Costs = #{hit => 1000, full => 1500, args => 1000, entry => 2000, rare => 500, rare0 => 400, hit0 => 1200, miss => 100, count => 10, detail => 50, draw => 100, loop => 500, close => #{miss => 50, rare => 250, rare0 => 200}, assumed => false},
+    Of = fun(Loop, Gap) -> maps:with([hit, rare, miss], kprof_calibration:at(Costs, Loop, Gap)) end,
+    ?equal(Of(500, 1000000000), #{hit => 1000, rare => 500, miss => 100}),
+    ?equal(Of(0, 1000000000), #{hit => 1000, rare => 500, miss => 100}),
+    ?equal(Of(750, 1000000000), #{hit => 1500, rare => 750, miss => 150}),
+    ?equal(Of(500000, 1000000000), #{hit => 3000, rare => 1500, miss => 300}),
+    ?equal(Of(5, 1), #{hit => 333, rare => 83, miss => 17}),
+    ?equal(Of(500, 1), #{hit => 1000, rare => 250, miss => 50}),
+    %% in the middle between 1,500 and 12,000 iterations, of 500 in 500 ns, on the logarithmic scale
+    ?equal(Of(500, 1500 * math:sqrt(8)), #{hit => 1000, rare => 375, miss => 75}),
+    %% an unknown speed at attach
+    ?equal(maps:with([hit, miss], kprof_calibration:at(Costs#{loop := 0}, 700, 1)), #{hit => 1000, miss => 100}),
+    %% the speed is smoothed over a second: 10,000 entries/s, 1 of 100,000 sampled; the machine is slower by half from now on
+    Look = fun(I, Loop) -> #{now_ns => I * 1000000000, events => 0, weighted => 0, ticket => 1 + 10000 * I, relay_ns => 0, tier_calls_s => 10000, sample => 100000, entry => true, returns => lean, args => false, schedulers => 2, loop_ns => Loop} end,
+    Fixed = fun(Loops) -> element(2, kprof_cost:spent(lists:foldl(fun({I, Loop}, S) -> kprof_cost:observe(Look(I, Loop), S) end, kprof_cost:new(Costs), Loops))) end,
+    Usual = Fixed([{I, 500} || I <- lists:seq(0, 20)]),
+    Slower = Fixed([{I, if I < 20 -> 500; true -> 1000 end} || I <- lists:seq(0, 40)]),
+    ?check(abs(Slower - 2 * Usual) < 10),
+    Once = Fixed([{I, if I =:= 20 -> 1000; true -> 500 end} || I <- lists:seq(0, 20)]),
+    ?check(Once > Usual),
+    ?check(Once < Usual * 15 div 10).
 
 weighted(#{events := Events, sample := N} = Seen) -> Seen#{weighted => Events * N}.
 

@@ -1,0 +1,353 @@
+%% What a traced call costs on this node, measured at attach with functions of the agent.
+%%
+%% Invariant: changes no process and no function except its own, leaves nothing set, ends within ?MOST_MS. If it may not measure
+%% (another tracer, no sessions) or cannot in time, the result is default costs, and assumed is true.
+%%
+%% The speed of a machine changes while a node runs, and the caches have less of what a call needs the longer ago the last one
+%% was. So the costs are ratios to the time of a loop (loop_ns/0, measured beside each call), and those of unsampled calls are
+%% measured at two distances between calls (at/3).
+-module(kprof_calibration).
+-export([calibrate/3, assumed/0, loop_ns/0, at/3]).
+-export([calibration_plain/1, calibration_told/3, calibration_tier/1, calibration_miss/1, calibration_full/1, calibration_entry/1, calibration_rare/1, calibration_rare0/1, calibration_hit0/1, calibration_counted/1, calibration_detail/1, calibration_draw/1, sink/1, beside/1]).
+-export_type([costs/0]).
+
+-type ns() :: pos_integer().
+%% Nanoseconds per call, for each kind of call. loop: of loop_ns/0 meanwhile; 0: not known. close: of unsampled calls that
+%% follow each other closely.
+-type costs() :: #{
+    hit := ns(), full := ns(), args := ns(), entry := ns(), rare := ns(), rare0 := ns(), hit0 := ns(), miss := ns(), count := ns(),
+    detail := non_neg_integer(), draw := non_neg_integer(), loop := non_neg_integer(), close := #{miss := ns(), rare := ns(), rare0 := ns()}, assumed := boolean()
+}.
+
+-define(MOST_MS, 300).
+-define(CALLS, 120). % of each kind
+-define(ENOUGH, 40). % at least this many must overlap with calls of the second process; if both processes share one scheduler, fewer calls seem to overlap
+-define(CONTENDED, 170). % percent of the cost of a call alone: a call while others make calls, if that could not be measured
+-define(PAUSE, 6000). % iterations before each call, 6 to 12 us: if calls follow each other faster, the caches still have all that a call needs
+-define(CLOSE, 1500). % unsampled calls: two distances
+-define(FAR, 12000).
+-define(LOOP, 500). % iterations, ?LOOPS times
+-define(LOOPS, 3).
+-define(SLOWEST, 3). % times the speed at attach, in both directions
+-define(LONGEST, 3). % medians
+%% Percent: a traced call also slows down the code after it (its caches, and its memory if a message was sent), as `make impact PART=cost` shows.
+-define(INDIRECT, 118).
+-define(INDIRECT_SENT, 145).
+-define(START_MS, 20). % maximum until the second process runs
+-define(SELDOM, 1000000).
+-define(FLAGS, [call, arity, monotonic_timestamp, return_to]).
+%% Kinds of calls.
+-define(PLAIN, 1).
+-define(MISS, 2).
+-define(RARE, 3).
+-define(RARE0, 4).
+-define(COUNTED, 5).
+-define(TIER, 6).
+-define(ENTRY, 7).
+-define(TOLD, 8).
+-define(DETAIL, 9).
+-define(DRAW, 10).
+-define(FULL, 11).
+-define(HIT0, 12).
+%% Atomics: the kind that is called now (0: the end), the number of calls of the second process, and the pause before calls.
+-define(CALLED, 1).
+-define(PEER, 2).
+-define(PAUSED, 3).
+-define(NEVER, 2147483647).
+-define(MOST_CHECK_NS, 150).
+-define(MOST_DRAW_NS, 300).
+
+%% Nanoseconds of a call and its return, at the speed of `loop`, minus the untraced call: hit: a tier in a sampled request (lean); full: the same with
+%% full returns; args: added if it sends its arguments; entry: of a sampled request; rare: of an unsampled request; rare0: an
+%% unsampled call without an entry; hit0: a sampled one (lean); miss: a tier outside of a request; count: call_count. detail: added to each call of a
+%% request that is not a detailed one, if others are; draw: added to that for a call of the entry.
+assumed() ->
+    #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 450, rare0 => 400, hit0 => 1700, miss => 250, count => 50, detail => 60, draw => 120,
+        loop => 0, close => #{rare => 350, rare0 => 300, miss => 180}, assumed => true}.
+
+%% The time of a loop, now, in nanoseconds: how fast this scheduler's core is. The process may be interrupted in it, so the
+%% shortest of some times counts.
+-spec loop_ns() -> pos_integer().
+loop_ns() -> max(1, nanoseconds(looped(?LOOPS, erlang:monotonic_time(), undefined))).
+
+%% Native time; undefined is greater than all numbers.
+looped(0, _, Least) ->
+    Least;
+looped(N, Began, Least) ->
+    pause(?LOOP),
+    Now = erlang:monotonic_time(),
+    looped(N - 1, Now, min(Least, Now - Began)).
+
+nanoseconds(Native) -> round(Native * 1000000000 / erlang:convert_time_unit(1, second, native)).
+
+%% The costs at the speed that the loop shows (loop_ns/0; 0: not known), if this is the time between two calls on a scheduler.
+-spec at(costs(), number(), number()) -> costs().
+at(#{loop := Then, close := #{miss := Miss, rare := Rare, rare0 := Rare0}} = Costs, Loop, GapNs) ->
+    Speed = if Then =:= 0; Loop == 0 -> 1; true -> limited(Loop / Then) end,
+    Far = far(GapNs, Then),
+    Between = fun(Close, What) -> Close + Far * (maps:get(What, Costs) - Close) end,
+    Apart = Costs#{miss := Between(Miss, miss), rare := Between(Rare, rare), rare0 := Between(Rare0, rare0)},
+    maps:map(fun(K, V) when K =/= loop, is_number(V) -> max(1, round(V * Speed)); (_, V) -> V end, Apart).
+
+limited(Ratio) -> max(1 / ?SLOWEST, min(?SLOWEST, Ratio)).
+
+%% 0: as close as ?CLOSE iterations, 1: as far as ?FAR; between these the cost grows with the logarithm of the distance.
+far(_, 0) -> 1;
+far(GapNs, Loop) ->
+    Iterations = max(?CLOSE, min(?FAR, GapNs * ?LOOP / Loop)),
+    math:log(Iterations / ?CLOSE) / math:log(?FAR / ?CLOSE).
+
+
+%% Isolated: the VM has sessions; Others: another tracer is active.
+-spec calibrate(boolean(), boolean(), pos_integer()) -> costs().
+calibrate(false, true, _) ->
+    assumed();
+calibrate(Isolated, _, Epoch) ->
+    {P, R} = spawn_monitor(fun() -> exit({measured, measure(Isolated, Epoch)}) end),
+    receive
+        {'DOWN', R, _, _, {measured, Costs}} -> maps:merge(assumed(), Costs);
+        {'DOWN', R, _, _, _} -> given_up(Isolated)
+    after ?MOST_MS ->
+        exit(P, kill),
+        receive {'DOWN', R, _, _, _} -> given_up(Isolated) end
+    end.
+
+given_up(Isolated) ->
+    Isolated orelse unset(none),
+    assumed().
+
+measure(Isolated, Epoch) ->
+    Sink = spawn_opt(kprof_calibration, sink, [self()], [link, {message_queue_data, off_heap}]),
+    erlang:suspend_process(Sink), % like the relay, which works only now and then
+    Session = kprof_spec:session(Isolated, me(), Sink),
+    Detail = kprof_detail:allowed(kprof_hazard:vm()),
+    set(Session, Epoch, Detail),
+    %% If another tracer has begun to trace new processes, this fails.
+    1 = kprof_spec:flags({Session, Sink}, self(), true, ?FLAGS),
+    At = atomics:new(3, []),
+    Peer = peer(At, {Session, Sink}),
+    Costs = run(At, {Session, Sink}, Detail),
+    ended(At, Peer),
+    seq_trace:set_token([]), % the exit signal must not carry a token to the controller
+    kprof_spec:flags({Session, Sink}, self(), false, [all]),
+    unset(Session),
+    kprof_spec:end_session(Session),
+    unlink(Sink),
+    exit(Sink, kill),
+    Costs.
+
+run(At, {_, Sink} = Tracer, Detail) ->
+    %% Memory that is new to the VM is slow: messages need some that was used before.
+    typical(?ENTRY, ?CLOSE, 0, At),
+    emptied(Sink),
+    {Base, Loop} = typical(?PLAIN, ?PAUSE, 0, At),
+    Of = fun(Kinds, Pause) -> [{Name, typical(What, Pause, Base, At)} || {Name, What} <- Kinds, emptied(Sink)] end,
+    Unsampled = [{miss, ?MISS}, {rare, ?RARE}, {rare0, ?RARE0}],
+    Far = Of(Unsampled, ?FAR),
+    Close = Of(Unsampled, ?CLOSE),
+    Count = Of([{count, ?COUNTED}], ?PAUSE),
+    Sent = Of([{hit0, ?HIT0}, {hit, ?TIER}, {entry, ?ENTRY}, {args, ?TOLD}] ++ [{detail, ?DETAIL} || Detail] ++ [{draw, ?DRAW} || Detail], ?PAUSE),
+    kprof_spec:flags(Tracer, self(), false, [return_to]),
+    Full = Of([{full, ?FULL}], ?PAUSE),
+    Loops = [L || {_, {_, L}} <- Far ++ Close ++ Count ++ Sent ++ Full],
+    Usual = lists:sum([Loop | Loops]) / (1 + length(Loops)),
+    Ns = fun(Measured, Percent) -> maps:from_list([{Name, max(1, round(Ratio * Usual * Percent / 100))} || {Name, {Ratio, _}} <- Measured]) end,
+    Costs = maps:merge(Ns(Far ++ Count, ?INDIRECT), Ns(Sent ++ Full, ?INDIRECT_SENT)),
+    differences(Costs#{loop => max(1, round(Usual)), close => Ns(Close, ?INDIRECT), assumed => false}).
+
+%% The tracer has read its messages.
+emptied(Sink) ->
+    Sink ! {self(), read},
+    erlang:resume_process(Sink),
+    receive {Sink, read} -> erlang:suspend_process(Sink) end.
+
+%% What is added to other kinds.
+differences(#{hit := Hit, entry := Entry, args := Told} = Costs0) ->
+    Costs = Costs0#{args := max(1, Told - Hit)},
+    case Costs of
+        #{detail := Detail, draw := Draw} ->
+            Check = added(Detail - Hit, ?MOST_CHECK_NS),
+            Costs#{detail := Check, draw := added(Draw - Entry - Check, ?MOST_DRAW_NS)};
+        _ ->
+            Costs
+    end.
+
+%% The small difference of two measurements: on a busy machine, their errors are larger than that.
+added(Ns, Most) -> min(Most, max(0, Ns)).
+
+%% A call, in loops of loop_ns/0, minus Base, and that loop in nanoseconds. There is a pause before each call, as in an
+%% application. Calls that were made while the second process made the same calls are used, if there are enough.
+typical(What, Pause, Base, At) ->
+    atomics:put(At, ?CALLED, What),
+    atomics:put(At, ?PAUSED, Pause),
+    token(What),
+    case samples(What, At, Pause, ?CALLS, atomics:get(At, ?PEER), [], []) of
+        {Beside, _} when length(Beside) >= ?ENOUGH -> relative(Beside, Base, 100);
+        {Beside, Alone} -> relative(Beside ++ Alone, Base, alone(What))
+    end.
+
+relative(Samples, Base, Percent) ->
+    Loop = mean([L || {L, _} <- Samples]),
+    {(mean([Took || {_, Took} <- Samples]) / Loop - Base) * Percent / 100, nanoseconds(Loop)}.
+
+%% The cost of a call while the second process makes the same calls, in percent of its cost alone. The kinds in the first
+%% clause send no message and do not write the control word.
+alone(What) when What =:= ?PLAIN; What =:= ?MISS; What =:= ?COUNTED -> 100;
+alone(_) -> case erlang:system_info(schedulers_online) of 1 -> 100; _ -> ?CONTENDED end.
+
+samples(_, _, _, 0, _, Beside, Alone) ->
+    {Beside, Alone};
+samples(What, At, Pause, N, Before, Beside, Alone) ->
+    pause(Pause - ?LOOPS * ?LOOP),
+    Loop = looped(?LOOPS, erlang:monotonic_time(), undefined),
+    Began = erlang:monotonic_time(),
+    made(What, N),
+    Sample = {Loop, erlang:monotonic_time() - Began},
+    case atomics:get(At, ?PEER) of
+        Before -> samples(What, At, Pause, N - 1, Before, Beside, [Sample | Alone]);
+        Now -> samples(What, At, Pause, N - 1, Now, [Sample | Beside], Alone)
+    end.
+
+%% Native time. A sample counts for at most ?LONGEST medians: in a longer one, something else ran. Long samples below this limit
+%% belong to the cost: two schedulers write to the same memory, or one waits for a lock.
+mean(Samples) ->
+    N = length(Samples),
+    Most = ?LONGEST * lists:nth(N div 2 + 1, lists:sort(Samples)),
+    lists:sum([min(Most, X) || X <- Samples]) / N.
+
+pause(0) -> ok;
+pause(N) -> pause(N - 1).
+
+%% A second process that makes the same calls at the same time, on another scheduler: to send from two schedulers to one
+%% process, and to write the control word from both, costs up to twice as much as from one.
+peer(At, Tracer) ->
+    atomics:put(At, ?CALLED, ?PLAIN),
+    atomics:put(At, ?PAUSED, ?PAUSE),
+    case erlang:system_info(schedulers_online) of
+        1 ->
+            none;
+        _ ->
+            {P, _} = Peer = spawn_opt(kprof_calibration, beside, [At], [link, monitor]),
+            1 = kprof_spec:flags(Tracer, P, true, ?FLAGS),
+            runs(At, erlang:monotonic_time(millisecond) + ?START_MS),
+            Peer
+    end.
+
+%% Until it runs on another scheduler.
+runs(At, Until) ->
+    Before = atomics:get(At, ?PEER),
+    pause(2 * ?PAUSE),
+    case atomics:get(At, ?PEER) > Before orelse erlang:monotonic_time(millisecond) > Until of
+        true -> ok;
+        false ->
+            erlang:yield(),
+            runs(At, Until)
+    end.
+
+ended(_, none) ->
+    ok;
+ended(At, {P, Ref}) ->
+    atomics:put(At, ?CALLED, 0),
+    receive {'DOWN', Ref, process, P, _} -> ok end.
+
+-spec beside(atomics:atomics_ref()) -> ok.
+beside(At) -> beside(At, 0, 0).
+
+%% Pauses of different lengths: with the same ones, both processes would soon make all calls at the same instant.
+beside(At, Last, N) ->
+    case atomics:get(At, ?CALLED) of
+        0 ->
+            seq_trace:set_token([]),
+            ok;
+        What ->
+            What =:= Last orelse token(What),
+            Pause = atomics:get(At, ?PAUSED),
+            pause(Pause div 2 + erlang:phash2(N, Pause)),
+            made(What, Last),
+            atomics:add(At, ?PEER, 1),
+            beside(At, What, N + 1)
+    end.
+
+%% Calls inside of requests.
+token(What) when What =:= ?TIER; What =:= ?TOLD; What =:= ?DETAIL; What =:= ?FULL -> seq_trace:set_token(label, 1);
+token(_) -> seq_trace:set_token([]).
+
+made(?PLAIN, X) -> ?MODULE:calibration_plain(X);
+made(?MISS, X) -> ?MODULE:calibration_miss(X);
+made(?RARE, X) -> ?MODULE:calibration_rare(X);
+made(?RARE0, X) -> ?MODULE:calibration_rare0(X);
+made(?HIT0, X) -> ?MODULE:calibration_hit0(X);
+made(?COUNTED, X) -> ?MODULE:calibration_counted(X);
+made(?TIER, X) -> ?MODULE:calibration_tier(X);
+made(?ENTRY, X) -> ?MODULE:calibration_entry(X);
+made(?TOLD, X) -> ?MODULE:calibration_told({get, X, <<"key">>}, {self(), [X]}, <<"state">>);
+made(?DETAIL, X) -> ?MODULE:calibration_detail(X);
+made(?DRAW, X) -> ?MODULE:calibration_draw(X);
+made(?FULL, X) -> ?MODULE:calibration_full(X).
+
+%% The match specs that the node will have. With ?NEVER no request is followed in detail, so no process gets the flags for it.
+set(Session, Epoch, Detail) ->
+    Me = me(),
+    Config = #{identity => none, returns => lean, sample => 1, epoch => Epoch, entry => 0},
+    {ok, Lean, _} = kprof_spec:compile(Config#{tiers => [{0, Me, calibration_entry, 1}, {1, Me, calibration_tier, 1}, {2, Me, calibration_miss, 1}]}),
+    {ok, Rare, _} = kprof_spec:compile(Config#{tiers => [{0, Me, calibration_rare, 1}], sample => ?SELDOM}),
+    {ok, Rare0, _} = kprof_spec:compile(Config#{tiers => [{0, Me, calibration_rare0, 1}], entry => none, sample => ?SELDOM}),
+    {ok, Hit0, _} = kprof_spec:compile(Config#{tiers => [{0, Me, calibration_hit0, 1}], entry => none}),
+    {ok, Full, _} = kprof_spec:compile(Config#{tiers => [{1, Me, calibration_full, 1}], returns => full}),
+    {ok, Told, _} = kprof_spec:compile(Config#{tiers => [{1, Me, calibration_told, 3}], args => true}),
+    Detailed =
+        case Detail of
+            true ->
+                {ok, Both, _} = kprof_spec:compile(Config#{tiers => [{0, Me, calibration_draw, 1}, {1, Me, calibration_detail, 1}], detail => ?NEVER, detail_flags => kprof_detail:flags(false)}),
+                Both;
+            false ->
+                []
+        end,
+    [1 = kprof_spec:set_pattern(Session, MFA, Spec, [local]) || {_, MFA, Spec} <- Lean ++ Rare ++ Rare0 ++ Hit0 ++ Full ++ Told ++ Detailed],
+    1 = kprof_spec:set_pattern(Session, {Me, calibration_counted, 1}, true, [call_count]).
+
+unset(Session) ->
+    Me = me(),
+    [kprof_spec:set_pattern(Session, {Me, F, 1}, false, [local]) || F <- [calibration_entry, calibration_tier, calibration_miss, calibration_rare, calibration_rare0, calibration_hit0, calibration_full, calibration_detail, calibration_draw]],
+    kprof_spec:set_pattern(Session, {Me, calibration_told, 3}, false, [local]),
+    kprof_spec:set_pattern(Session, {Me, calibration_counted, 1}, false, [call_count]).
+
+me() -> ?MODULE:module_info(module).
+
+%% The functions that are called. These names do not change when the sources are merged.
+-spec calibration_plain(X) -> X.
+calibration_plain(X) -> X.
+-spec calibration_told(X, term(), term()) -> X.
+calibration_told(X, _, _) -> X.
+-spec calibration_tier(X) -> X.
+calibration_tier(X) -> X.
+-spec calibration_miss(X) -> X.
+calibration_miss(X) -> X.
+-spec calibration_full(X) -> X.
+calibration_full(X) -> X.
+-spec calibration_detail(X) -> X.
+calibration_detail(X) -> X.
+-spec calibration_draw(X) -> X.
+calibration_draw(X) -> X.
+-spec calibration_entry(X) -> X.
+calibration_entry(X) -> X.
+-spec calibration_rare(X) -> X.
+calibration_rare(X) -> X.
+-spec calibration_rare0(X) -> X.
+calibration_rare0(X) -> X.
+-spec calibration_hit0(X) -> X.
+calibration_hit0(X) -> X.
+-spec calibration_counted(X) -> X.
+calibration_counted(X) -> X.
+
+%% A tracer that does nothing with its messages: they stay in its queue, or are dropped at once.
+-spec sink(pid()) -> ok.
+sink(Owner) ->
+    receive
+        Owner -> ok;
+        {Owner, read} ->
+            Owner ! {self(), read},
+            sink(Owner);
+        _ -> sink(Owner)
+    end.
+
