@@ -61,6 +61,7 @@
 %% full returns; args: added if it sends its arguments; entry: of a sampled request; rare: of an unsampled request; rare0: an
 %% unsampled call without an entry; hit0: a sampled one (lean); miss: a tier outside of a request; count: call_count. detail: added to each call of a
 %% request that is not a detailed one, if others are; draw: added to that for a call of the entry.
+-spec assumed() -> costs().
 assumed() ->
     #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 450, rare0 => 400, hit0 => 1700, miss => 250, count => 50, detail => 60, draw => 120,
         loop => 0, close => #{rare => 350, rare0 => 300, miss => 180}, assumed => true}.
