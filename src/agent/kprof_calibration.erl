@@ -31,8 +31,8 @@
 -define(SLOWEST, 3). % times the speed at attach, in both directions
 -define(LONGEST, 3). % medians
 %% Percent: a traced call also slows down the code after it (its caches, and its memory if a message was sent), as `make impact PART=cost` shows.
--define(INDIRECT, 118).
--define(INDIRECT_SENT, 145).
+-define(INDIRECT, 125).
+-define(INDIRECT_SENT, 155).
 -define(START_MS, 20). % maximum until the second process runs
 -define(SELDOM, 1000000).
 -define(FLAGS, [call, arity, monotonic_timestamp, return_to]).

@@ -73,6 +73,8 @@
     last_at = 0 :: integer(),
     longer = 1000 :: pos_integer(), % permille: how long sampling was really on, of the intended time; smoothed
     open_at = 0 :: integer(), % when (native) sampling began in this cycle
+    opened = 0 :: integer(), % calls of the entry, or time (native), at that time
+    held = none :: none | integer(), % the relay holds the events since then (native)
     ticket = 0 :: non_neg_integer(), % at that time
     read = 0 :: non_neg_integer(), % events before it
     calls_s = 0 :: non_neg_integer(), % calls per second that took a sampling decision while it was last open

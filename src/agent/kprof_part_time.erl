@@ -9,8 +9,9 @@
 %% operating system interrupts can restore an old word (kprof_spec:cut/1).
 %%
 %% Weights: a counter of the entry's calls is always on. An event stands for the calls since the last cycle: its `factor` is their
-%% number through the number that will probably be made while sampling is on. The relay adds up what the events really stand for;
-%% the difference is made up for by the next cycles. Without a counter (no entry, or another tracer's counter) time is used.
+%% number through the number that is made while sampling is on. If that time is short, the relay holds the events until this is
+%% known; else the number that will probably be made is used. The relay adds up what the events really stand for; the difference
+%% is made up for by the next cycles. Without a counter (no entry, or another tracer's counter) time is used.
 %%
 %% It begins where unsampled calls cost more than part_cost. Where they cost more than max_cost, it is done instead of opening the
 %% breaker, also if the duration of requests is not known yet (part_assumed). The breaker opens where they would cost more than
@@ -31,6 +32,7 @@
 -define(MOST_PERMILLE, 160).
 -define(SPARE_MS, 4). % to set and to remove the patterns
 -define(EVENTS, 800). % wanted in a cycle
+-define(HELD_MS, 15). % the relay holds events for at most this long
 -define(BEHIND, 4). % cycles in which an error is made up for; the factor is at most this many times its usual value
 -define(LONGEST, 4000). % permille
 -define(MOST_FIXED, 500000). % millionths of the schedulers' time, while it is on,
@@ -216,13 +218,18 @@ removed(#s{session = Session, part_time = #part_time{set = Set}} = S) ->
 entry_specs(#s{tracing = #tracing{specs = Specs, trace_config = #{entry := Entry}}}) -> [Spec || {Ix, _, _} = Spec <- Specs, Ix =:= Entry].
 
 open(#s{part_time = P} = S0) ->
-    {Before, S1} = measured(sampled(S0#s{part_time = P#part_time{cycle_at = kprof_node:now_ms()}})),
-    S2 = counted(Before, factor(Before, S1)),
+    S1 = sampled(S0#s{part_time = P#part_time{cycle_at = kprof_node:now_ms()}}),
+    Held = is_held(S1),
+    S2 = if Held -> S1; true -> predicted(S1) end,
     kprof_spec:cut(kprof_sampling:cut(S2)), % no pattern is set, so no call restores the word from before
     S3 = prepared(S2),
     kprof_tracing:weigh(S3),
-    {At, Set} = timed(fun() -> opened(S3) end),
-    later(open_ms(S3), S3#s{part_time = (S3#s.part_time)#part_time{phase = open, set = Set, open_at = At, ticket = kprof_node:ticket()}}).
+    Held andalso (S3#s.relay ! hold),
+    Since = erlang:monotonic_time(),
+    {At, Calls, Set, #s{part_time = P1} = S} = timed(fun() -> opened(S3) end, S3),
+    later(open_ms(S), S#s{part_time = P1#part_time{phase = open, set = Set, open_at = At, opened = Calls, held = if Held -> Since; true -> none end, ticket = kprof_node:ticket()}}).
+
+is_held(#s{part_time = #part_time{counter = Counter}} = S) -> Counter =/= none andalso open_ms(S) =< ?HELD_MS.
 
 %% Tokens of requests before this cycle may still be in processes. Their calls are not traced: those of the last cycle have ended,
 %% and a process that has called the entry since may work for another request now.
@@ -247,11 +254,14 @@ shut(#s{session = Session, part_time = #part_time{set = Set}} = S) ->
     [kprof_spec:set_pattern(Session, MFA, kprof_spec:unsampled(), [local]) || {_, MFA, _} <- entry_specs(S), is_map_key(MFA, Set)],
     Set.
 
-%% A change of patterns takes effect somewhere in the time that it takes. -> {Time, Result}
-timed(Change) ->
+%% A change of patterns takes effect somewhere in the time that it takes. -> {Time, measured/1 at that time, Result, state()}
+timed(Change, S0) ->
+    {Calls0, S1} = measured(S0),
     Before = erlang:monotonic_time(),
     Result = Change(),
-    {(Before + erlang:monotonic_time()) div 2, Result}.
+    After = erlang:monotonic_time(),
+    {Calls, S} = measured(S1),
+    {(Before + After) div 2, (Calls0 + Calls) div 2, Result, S}.
 
 %% A cycle makes about ?EVENTS events, or fewer with max_rate. More: the patterns are set for less time, then fewer calls are sampled.
 sampled(#s{limits = #limits{sample = Sample} = Limits, part_time = #part_time{read = Before, permille = Permille} = P} = S) ->
@@ -272,12 +282,26 @@ sampled(#s{limits = #limits{sample = Sample} = Limits, part_time = #part_time{re
 wanted(#s{limits = #limits{max = #{max_rate := 0}}}) -> ?EVENTS;
 wanted(#s{limits = #limits{max = #{max_rate := Rate}}}) -> max(1, min(?EVENTS, Rate div 20)).
 
-%% The error so far is made up for in several cycles: in one, it would make errors of the opposite sign.
-factor(Now, #s{part_time = #part_time{covered = Before, last = Last, last_at = At} = P} = S) ->
+predicted(S0) ->
+    {Now, #s{part_time = #part_time{last = Last, last_at = At, longer = Longer}} = S} = measured(S0),
+    Span = max(1, erlang:monotonic_time() - At),
+    counted(Now, factor(Now, (Now - Last) * native_ms(open_ms(S)) div Span * Longer div 1000, S)).
+
+%% The relay has held the events since then.
+known(_, #s{part_time = #part_time{held = none}} = S) ->
+    S;
+known(Calls, #s{relay = Relay, part_time = #part_time{held = Since, opened = Opened, counter = Counter} = P} = S0) ->
+    S1 = S0#s{part_time = P#part_time{held = none}},
+    S = case Counter of none -> S1; _ -> counted(Calls, factor(Calls, Calls - Opened, S1)) end,
+    Relay ! {weight, kprof_sampling:in_force(S), Since},
+    S.
+
+%% Now: measured/1; Sampled: how much of it there is while sampling is on. The error so far is made up for in several cycles: in
+%% one, it would make errors of the opposite sign.
+factor(Now, Sampled, #s{part_time = #part_time{covered = Before, last = Last} = P} = S) ->
     Stood = stood(S),
     Covered = Before + Stood,
-    Span = max(1, erlang:monotonic_time() - At),
-    Coming = max(1, (Now - Last) * native_ms(open_ms(S)) div Span * P#part_time.longer div 1000),
+    Coming = max(1, Sampled),
     Most = ?BEHIND * usual(S),
     Due = (Now - Last) + (Last - Covered) div ?BEHIND,
     S#s{part_time = P#part_time{factor = max(1, min(Most, Due div Coming)), covered = max(Covered, Now - Most * Coming) - Stood}}.
@@ -288,12 +312,12 @@ counted(Now, #s{part_time = #part_time{last = Last, last_at = At} = P} = S) ->
     Time = erlang:monotonic_time(),
     S#s{part_time = P#part_time{last = Now, last_at = Time, calls_s = (Now - Last) * native_ms(1000) div max(1, Time - At)}}.
 
-closed(#s{part_time = #part_time{open_at = Opened, ticket = Before} = P} = S0) ->
+closed(#s{part_time = #part_time{open_at = Opened, ticket = Before}} = S0) ->
     Ticket = kprof_node:ticket(),
-    {At, Set} = timed(fun() -> shut(S0) end),
+    {At, Calls, Set, #s{part_time = P} = S1} = timed(fun() -> shut(S0) end, S0),
     Took = max(1, At - Opened),
     Longer = min(?LONGEST, Took * 1000 div native_ms(open_ms(S0))),
-    S = S0#s{part_time = by_time(Ticket, Before, Took, P#part_time{phase = closed, set = Set, longer = (3 * P#part_time.longer + Longer) div 4})},
+    S = known(Calls, S1#s{part_time = by_time(Ticket, Before, Took, P#part_time{phase = closed, set = Set, longer = (3 * P#part_time.longer + Longer) div 4})}),
     cheaper(later(part_ms(S), S)).
 
 %% Without a counter, tickets show the calls per second.

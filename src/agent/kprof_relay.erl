@@ -37,7 +37,7 @@
 -define(MAX_WEIGHT_FACTOR, 16). % maximum factor on the weight of an event after drops
 -define(LATE_MS, 200). % the VM delivers an event later than this only if the node is hardly running
 -define(WEIGHTS, 8). % earlier weights that are remembered
-
+-define(HOLD_MS, 40). % maximum wait for a weight
 
 -define(NUDGE_MS, 50). % minimum time between two reports that the limit is exceeded
 -define(SEEN_US, 2000). % minimum time between two messages to the sampler
@@ -326,6 +326,11 @@ counted(#s{counters = C} = S) ->
     atomics:add(C, ?NOTED, 1).
 
 control({weight, N, Since}, S) -> weighed(N, Since, S);
+control(hold, S) ->
+    %% the weight of the events that follow is not known before the last of them was made
+    receive {weight, N, Since} -> weighed(N, Since, S)
+    after ?HOLD_MS -> S
+    end;
 control({cleanup, Plan}, S) -> S#s{plan = Plan};
 control({limits, Age, Queue, Memory, Rate, BlockedMs}, S) ->
     S#s{max_age = Age, max_queue = Queue, max_memory = Memory, max_blocked = BlockedMs, limit = kprof_breaker:limit(Rate, now_ms())};

@@ -22,6 +22,7 @@ tests() ->
         {a_blocked_link_trips, fun a_blocked_link_trips/1},
         {a_cut_keeps, fun a_cut_keeps/1},
         {late_events_keep_their_weight, fun late_events_keep_their_weight/1},
+        {held_events_get_their_weight, fun held_events_get_their_weight/1},
         {sampling_is_steered, fun sampling_is_steered/1},
         {goals_are_kept, fun goals_are_kept/1},
         {cost_is_measured, fun cost_is_measured/1},
@@ -386,6 +387,26 @@ late_events_keep_their_weight(T) ->
     Got = [{W, [element(6, M) - Now || M <- Ms]} || {W, Ms} <- agent_lib:batches(K)],
     finish(T, K),
     ?equal(Got, [{1, [-20, -10]}, {8, [10, 20]}, {1, [-5]}, {8, [50]}, {64, [110]}]).
+
+%% The weight of some events is known only after they were made.
+held_events_get_their_weight(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
+    Now = rpc:call(T, erlang, monotonic_time, []),
+    Event = fun(At) -> Relay ! {trace_ts, Relay, call, {agent_load, entry, 1}, {0, 1, 0, undefined, entry}, Now + At} end,
+    Got = fun() -> lists:append([[{W, element(6, M) - Now} || M <- Ms] || {W, Ms} <- agent_lib:batches(K)]) end,
+    Relay ! {weight, 2, Now},
+    Event(10),
+    Relay ! hold,
+    [Event(At) || At <- [15, 30, 40]],
+    Relay ! {weight, 64, Now + 20},
+    Event(50),
+    ?equal(Got(), [{2, 10}, {2, 15}, {64, 30}, {64, 40}, {64, 50}]),
+    %% no weight follows
+    Relay ! hold,
+    Event(60),
+    ?equal(Got(), [{64, 60}]),
+    finish(T, K).
 
 %% The pure function: several seconds with the same load.
 cost_is_reckoned(_) ->

@@ -9,6 +9,7 @@ tests() ->
     [
         {part_time_begins_and_ends, fun part_time_begins_and_ends/1},
         {part_time_counts_right, fun part_time_counts_right/1},
+        {part_time_first_cycles, fun part_time_first_cycles/1},
         {part_time_requests_are_whole, fun part_time_requests_are_whole/1},
         {part_time_without_entry, fun part_time_without_entry/1},
         {part_time_full_returns, fun part_time_full_returns/1},
@@ -96,6 +97,41 @@ counted(K, Cycles, Sum) ->
         0 -> counted(K, Cycles, Sum);
         N -> counted(K, Cycles - 1, Sum + N)
     end.
+
+%% The first cycles already stand for the calls since the one before: under a steady load, the weights of each cycle but the first
+%% are as many calls as are made between the last events of the two. (The load is not always steady: some tries.)
+part_time_first_cycles(T) ->
+    {K, Workers} = begun(T, #{}, 2),
+    tried(T, K, 4, []),
+    ended(T, K, Workers).
+
+tried(_, _, 0, Seen) -> error({weights_through_calls, Seen});
+tried(T, K, Times, Seen) ->
+    batches(K),
+    Before = made_at(T),
+    Calls = lists:append([[{element(6, M), W} || {trace_ts, _, call, {_, entry, _}, _, _} = M <- Ms] || _ <- waits(50), {W, Ms} <- batches(K)]),
+    {Made, Time} = lists:foldl(fun({A, At}, {B, Bt}) -> {A - B, At - Bt} end, Before, [made_at(T)]),
+    [{First, _} | Cycles] = cycles(lists:sort(Calls)),
+    {Last, _} = lists:last(Cycles),
+    Ratio = lists:sum([Weights || {_, Weights} <- Cycles]) * Time / (Made * (Last - First)),
+    case abs(Ratio - 1) < 0.2 of
+        true -> ok;
+        false ->
+            ok = ask(K, {limits, limits(0)}),
+            ?soon(fun() -> not is_on(K) end),
+            ok = ask(K, {limits, limits(5)}),
+            ?soon(fun() -> is_on(K) end),
+            tried(T, K, Times - 1, [Ratio | Seen])
+    end.
+
+made_at(T) -> {rpc:call(T, agent_load, made, []), rpc:call(T, erlang, monotonic_time, [])}.
+
+%% -> [{time of the last call, sum of the weights}]; between two cycles there are at least 200 ms
+cycles([{At, W} | Rest]) -> cycles(Rest, At, W).
+
+cycles([{At, W} | Rest], Last, Sum) when At - Last < 200000000 -> cycles(Rest, At, Sum + W);
+cycles([{At, W} | Rest], Last, Sum) -> [{Last, Sum} | cycles(Rest, At, W)];
+cycles([], Last, Sum) -> [{Last, Sum}].
 
 %% Inner calls belong to a sampled request of the same cycle, and are not missing. (A process that does not run for longer than
 %% part_ms while it is in a request loses some.)

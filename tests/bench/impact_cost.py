@@ -5,10 +5,11 @@ import statistics
 from impact_common import Attached, CouldNotRun, Cpu, node, number, say, table
 
 REQUEST_TIERS = [a for f in ("entry", "t1", "t2", "t3") for a in ("-t", f"{f}=impact_hot:{f}/2")]
-# Name: what the loops call, the tiers, whether the load of the first sampling rate is used for all.
+# Name: what the loops call, the tiers, whether the load of the last sampling rate is used for all: outside of requests
+# no call is sampled, so tracing is never too much.
 PATHS = {
     "in requests": ("request", REQUEST_TIERS, False),
-    "tier outside of requests": ("tier", ["-t", "entry=impact_hot:entry/2", "-t", "tier=impact_hot:tier/2"], False),
+    "tier outside of requests": ("tier", ["-t", "entry=impact_hot:entry/2", "-t", "tier=impact_hot:tier/2"], True),
     "`--entry none`": ("tier", ["-t", "tier=impact_hot:tier/2", "--entry", "none"], False),
 }
 CALLS = {"request": 4, "tier": 1}
@@ -85,7 +86,7 @@ def run(otp, o):
         for path in PATHS:
             for sample, us in zip(o.samples, o.cost_us):
                 name = f"{path}, 1/{sample:,}"
-                r = one(n, path, sample, o.cost_us[0] if PATHS[path][2] else us, o)
+                r = one(n, path, sample, o.cost_us[-1] if PATHS[path][2] else us, o)
                 rows.append(line(name, r))
                 notes += [f"The breaker opened, {name}: {r['reason']}.", ""] if "reason" in r else []
                 say("  " + ", ".join(rows[-1]))
