@@ -85,7 +85,7 @@ nanoseconds(Native) -> round(Native * 1000000000 / erlang:convert_time_unit(1, s
 -spec at(costs(), number(), number()) -> costs().
 at(#{loop := Then, close := #{miss := Miss, rare := Rare, rare0 := Rare0}} = Costs, Loop, GapNs) ->
     Speed = if Then =:= 0; Loop == 0 -> 1; true -> limited(Loop / Then) end,
-    Far = far(GapNs, Then),
+    Far = far(GapNs, Then * Speed),
     Between = fun(Close, What) -> Close + Far * (maps:get(What, Costs) - Close) end,
     Apart = Costs#{miss := Between(Miss, miss), rare := Between(Rare, rare), rare0 := Between(Rare0, rare0)},
     maps:map(fun(K, V) when K =/= loop, is_number(V) -> max(1, round(V * Speed)); (_, V) -> V end, Apart).
@@ -93,7 +93,7 @@ at(#{loop := Then, close := #{miss := Miss, rare := Rare, rare0 := Rare0}} = Cos
 limited(Ratio) -> max(1 / ?SLOWEST, min(?SLOWEST, Ratio)).
 
 %% 0: as close as ?CLOSE iterations, 1: as far as ?FAR; between these the cost grows with the logarithm of the distance.
-far(_, 0) -> 1;
+far(_, Loop) when Loop == 0 -> 1;
 far(GapNs, Loop) ->
     Iterations = max(?CLOSE, min(?FAR, GapNs * ?LOOP / Loop)),
     math:log(Iterations / ?CLOSE) / math:log(?FAR / ?CLOSE).

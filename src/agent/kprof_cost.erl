@@ -1,4 +1,5 @@
-%% The cost of tracing on this node, computed from counters and from the costs of a call (kprof_calibration). Pure functions.
+%% The cost of tracing on this node, computed from counters and from the costs of a call (kprof_calibration). new/1, anew/1,
+%% observe/2, resampled/3 and spent/1 are pure.
 -module(kprof_cost).
 -export([new/1, anew/1, observe/2, resampled/3, spent/1, latest/1, fixed/4, call_ns/2, count_ns/1, assumed/1, expected/4, affordable/4]).
 -export_type([cost/0, counted/0, expected/0]).
