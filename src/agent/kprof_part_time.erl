@@ -32,7 +32,7 @@
 -define(MOST_PERMILLE, 160).
 -define(SPARE_MS, 4). % to set and to remove the patterns
 -define(EVENTS, 800). % wanted in a cycle
--define(HELD_MS, 15). % the relay holds events for at most this long
+-define(HELD_MS, 15). % if sampling is on for longer, the relay holds no events
 -define(BEHIND, 4). % cycles in which an error is made up for; the factor is at most this many times its usual value
 -define(LONGEST, 4000). % permille
 -define(MOST_FIXED, 500000). % millionths of the schedulers' time, while it is on,
