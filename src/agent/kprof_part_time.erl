@@ -11,7 +11,8 @@
 %% Weights: a counter of the entry's calls is always on. An event stands for the calls since the last cycle: its `factor` is their
 %% number through the number that is made while sampling is on. If that time is short, the relay holds the events until this is
 %% known; else the number that will probably be made is used. The relay adds up what the events really stand for; the difference
-%% is made up for by the next cycles. Without a counter (no entry, or another tracer's counter) time is used.
+%% is made up for by the next cycles. Without an entry, a single tier is counted. Without a counter (several tiers and no entry, or
+%% another tracer's counter) time is used.
 %%
 %% It begins where unsampled calls cost more than part_cost. Where they cost more than max_cost, it is done instead of opening the
 %% breaker, also if the duration of requests is not known yet (part_assumed). The breaker opens where they would cost more than
@@ -104,17 +105,20 @@ begun(#s{tracing = #tracing{set = Set} = T, limits = Limits, cost = Cost} = S0) 
     },
     later(0, restarted(kprof_cleanup_plan:share(counter(S1)))).
 
-%% Counts the calls of the entry, if nobody else does.
+%% Counts the calls of the entry, or of the only tier if there is no entry, if nobody else does.
 counter(#s{session = Session, counting = Counting, part_time = P} = S0) ->
-    case [MFA || {_, MFA, _} <- entry_specs(S0), kprof_call_count:call_count(Session, MFA) =:= none] of
-        [MFA] ->
+    case [{Ix, MFA} || {Ix, MFA, _} <- counted_specs(S0), kprof_call_count:call_count(Session, MFA) =:= none] of
+        [{Ix, MFA}] ->
             S = kprof_cleanup_plan:share(S0#s{counting = [MFA | Counting]}),
             kprof_spec:set_pattern(Session, MFA, true, [call_count]),
-            S#s.relay ! {entry, maps:get(entry, S#s.tracing#tracing.trace_config)},
+            S#s.relay ! {entry, Ix},
             S#s{part_time = P#part_time{counter = MFA}};
         _ ->
             S0
     end.
+
+counted_specs(#s{tracing = #tracing{specs = [Only], trace_config = #{entry := none}}}) -> [Only];
+counted_specs(S) -> entry_specs(S).
 
 counter_off(#s{part_time = #part_time{counter = none}} = S) -> S;
 counter_off(#s{session = Session, counting = Counting, part_time = #part_time{counter = MFA} = P} = S) ->

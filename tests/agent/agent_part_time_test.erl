@@ -10,6 +10,7 @@ tests() ->
         {part_time_begins_and_ends, fun part_time_begins_and_ends/1},
         {part_time_counts_right, fun part_time_counts_right/1},
         {part_time_first_cycles, fun part_time_first_cycles/1},
+        {part_time_one_tier, fun part_time_one_tier/1},
         {part_time_requests_are_whole, fun part_time_requests_are_whole/1},
         {part_time_without_entry, fun part_time_without_entry/1},
         {part_time_full_returns, fun part_time_full_returns/1},
@@ -28,8 +29,10 @@ tests() ->
 limits(Ms) -> #{max_cost => 1000000, part_cost => 1, part_ms => Ms}.
 
 %% Part time is on, with a load of this many processes.
-begun(T, More, Processes) ->
-    K = traced(T, trace_config(?TIERS, maps:merge(#{sample => 2}, More))),
+begun(T, More, Processes) -> begun(T, ?TIERS, More, Processes).
+
+begun(T, Tiers, More, Processes) ->
+    K = traced(T, trace_config(Tiers, maps:merge(#{sample => 2}, More))),
     Workers = rpc:call(T, agent_load, counting, [Processes, 1]),
     ok = ask(K, {limits, limits(5)}),
     ?soon(fun() -> is_on(K) end),
@@ -102,6 +105,12 @@ counted(K, Cycles, Sum) ->
 %% are as many calls as are made between the last events of the two. (The load is not always steady: some tries.)
 part_time_first_cycles(T) ->
     {K, Workers} = begun(T, #{}, 2),
+    tried(T, K, 4, []),
+    ended(T, K, Workers).
+
+%% The same without an entry: if there is one tier, its calls are counted.
+part_time_one_tier(T) ->
+    {K, Workers} = begun(T, [{entry, 1}], #{entry => none}, 2),
     tried(T, K, 4, []),
     ended(T, K, Workers).
 
