@@ -7,7 +7,7 @@
 %% was. So the costs are ratios to the time of a loop (loop_ns/0, measured beside each call), and those of unsampled calls are
 %% measured at two distances between calls (at/3).
 -module(kprof_calibration).
--export([calibrate/3, assumed/0, loop_ns/0, at/3]).
+-export([calibrate/3, loop_ns/0, at/3]).
 -export([calibration_plain/1, calibration_told/3, calibration_tier/1, calibration_miss/1, calibration_full/1, calibration_entry/1, calibration_rare/1, calibration_rare0/1, calibration_hit0/1, calibration_counted/1, calibration_detail/1, calibration_draw/1, sink/1, beside/1]).
 -export_type([costs/0]).
 
@@ -61,7 +61,6 @@
 %% full returns; args: added if it sends its arguments; entry: of a sampled request; rare: of an unsampled request; rare0: an
 %% unsampled call without an entry; hit0: a sampled one (lean); miss: a tier outside of a request; count: call_count. detail: added to each call of a
 %% request that is not a detailed one, if others are; draw: added to that for a call of the entry.
--spec assumed() -> costs().
 assumed() ->
     #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 450, rare0 => 400, hit0 => 1700, miss => 250, count => 50, detail => 60, draw => 120,
         loop => 0, close => #{rare => 350, rare0 => 300, miss => 180}, assumed => true}.
@@ -97,7 +96,6 @@ far(_, Loop) when Loop == 0 -> 1;
 far(GapNs, Loop) ->
     Iterations = max(?CLOSE, min(?FAR, GapNs * ?LOOP / Loop)),
     math:log(Iterations / ?CLOSE) / math:log(?FAR / ?CLOSE).
-
 
 %% Isolated: the VM has sessions; Others: another tracer is active.
 -spec calibrate(boolean(), boolean(), pos_integer()) -> costs().
@@ -147,7 +145,7 @@ run(At, {_, Sink} = Tracer, Detail) ->
     Far = Of(Unsampled, ?FAR),
     Close = Of(Unsampled, ?CLOSE),
     Count = Of([{count, ?COUNTED}], ?PAUSE),
-    Sent = Of([{hit0, ?HIT0}, {hit, ?TIER}, {entry, ?ENTRY}, {args, ?TOLD}] ++ [{detail, ?DETAIL} || Detail] ++ [{draw, ?DRAW} || Detail], ?PAUSE),
+    Sent = Of([{hit0, ?HIT0}, {hit, ?TIER}, {entry, ?ENTRY}, {args, ?TOLD}] ++ [Kind || Detail, Kind <- [{detail, ?DETAIL}, {draw, ?DRAW}]], ?PAUSE),
     kprof_spec:flags(Tracer, self(), false, [return_to]),
     Full = Of([{full, ?FULL}], ?PAUSE),
     Loops = [L || {_, {_, L}} <- Far ++ Close ++ Count ++ Sent ++ Full],

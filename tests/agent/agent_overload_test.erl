@@ -410,7 +410,7 @@ held_events_get_their_weight(T) ->
 
 %% The pure function: several seconds with the same load.
 cost_is_reckoned(_) ->
-    Costs = #{hit => 1000, full => 1500, args => 1000, entry => 2000, rare => 500, rare0 => 400, hit0 => 1200, miss => 100, count => 10, detail => 50, draw => 100, loop => 0, close => #{miss => 50, rare => 250, rare0 => 200}, assumed => false},
+    Costs = costs(),
     Spent = fun(Step) ->
         Look = fun(I) ->
             maps:map(fun(K, V) when K =:= now_ns; K =:= events; K =:= relay_ns; K =:= details; K =:= helped_ns; K =:= batches -> V * I; (ticket, V) -> 1 + V * I rem kprof_spec:ticket_range(); (_, V) -> V end, Step)
@@ -454,7 +454,7 @@ cost_is_reckoned(_) ->
 
 %% The pure function: a slower machine, and unsampled calls that follow each other closely.
 cost_at_another_speed(_) ->
-    Costs = #{hit => 1000, full => 1500, args => 1000, entry => 2000, rare => 500, rare0 => 400, hit0 => 1200, miss => 100, count => 10, detail => 50, draw => 100, loop => 500, close => #{miss => 50, rare => 250, rare0 => 200}, assumed => false},
+    Costs = (costs())#{loop := 500},
     Of = fun(Loop, Gap) -> maps:with([hit, rare, miss], kprof_calibration:at(Costs, Loop, Gap)) end,
     ?equal(Of(500, 1000000000), #{hit => 1000, rare => 500, miss => 100}),
     ?equal(Of(0, 1000000000), #{hit => 1000, rare => 500, miss => 100}),
@@ -475,6 +475,9 @@ cost_at_another_speed(_) ->
     Once = Fixed([{I, if I =:= 20 -> 1000; true -> 500 end} || I <- lists:seq(0, 20)]),
     ?check(Once > Usual),
     ?check(Once < Usual * 15 div 10).
+
+costs() ->
+    #{hit => 1000, full => 1500, args => 1000, entry => 2000, rare => 500, rare0 => 400, hit0 => 1200, miss => 100, count => 10, detail => 50, draw => 100, loop => 0, close => #{miss => 50, rare => 250, rare0 => 200}, assumed => false}.
 
 weighted(#{events := Events, sample := N} = Seen) -> Seen#{weighted => Events * N}.
 
