@@ -67,13 +67,13 @@
     cycle_at = 0 :: integer(), % ms: when the patterns were set
     permille = 4 :: pos_integer(), % of a cycle in which calls are sampled
     factor = 1 :: pos_integer(), % a traced request stands for this many, besides sampling
-    counter = none :: none | mfa(), % the entry, if its calls are counted
-    covered = 0 :: integer(), % calls of the entry (less ?ENTRIES), or time (native), for which events stand
+    counters = [] :: [mfa()], % functions whose calls are counted: the entry, or all tiers
+    covered = 0 :: integer(), % their calls (less ?ENTRIES), or time (native), for which events stand
     last = 0 :: integer(), % their value at last_at (native), in the last cycle
     last_at = 0 :: integer(),
     longer = 1000 :: pos_integer(), % permille: how long sampling was really on, of the intended time; smoothed
     open_at = 0 :: integer(), % when (native) sampling began in this cycle
-    opened = 0 :: integer(), % calls of the entry, or time (native), at that time
+    opened = 0 :: integer(), % counted calls, or time (native), at that time
     held = none :: none | integer(), % the relay holds the events since then (native)
     ticket = 0 :: non_neg_integer(), % at that time
     read = 0 :: non_neg_integer(), % events before it

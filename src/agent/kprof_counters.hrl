@@ -13,7 +13,7 @@
 -define(HELPED_NS, 11). % run time of the process that helps with detailed requests
 -define(READ, 12). % events that were read while the breaker was closed: sent, held or dropped
 -define(WEIGHTED, 13). % sum of their weights
--define(ENTRIES, 14). % sum of the weights of the calls of the entry while tracing is on for a part of the time
+-define(ENTRIES, 14). % sum of the weights of calls of counted functions while tracing is on for a part of the time
 -define(COUNTERS, 14).
 
 -define(TICK_MS, 10). % maximum time until the relay is resumed

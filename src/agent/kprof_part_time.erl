@@ -11,8 +11,8 @@
 %% Weights: a counter of the entry's calls is always on. An event stands for the calls since the last cycle: its `factor` is their
 %% number through the number that is made while sampling is on. If that time is short, the relay holds the events until this is
 %% known; else the number that will probably be made is used. The relay adds up what the events really stand for; the difference
-%% is made up for by the next cycles. Without an entry, a single tier is counted. Without a counter (several tiers and no entry, or
-%% another tracer's counter) time is used.
+%% is made up for by the next cycles. Without an entry, the calls of all tiers are counted. Without a counter (another tracer has
+%% one) time is used.
 %%
 %% It begins where unsampled calls cost more than part_cost. Where they cost more than max_cost, it is done instead of opening the
 %% breaker, also if the duration of requests is not known yet (part_assumed). The breaker opens where they would cost more than
@@ -103,44 +103,48 @@ begun(#s{tracing = #tracing{set = Set} = T, limits = Limits, cost = Cost} = S0) 
         cost = kprof_cost:anew(Cost),
         part_time = #part_time{phase = closed, set = Set, cycle_at = kprof_node:now_ms() - ?LEAST_CYCLE_MS, read = kprof_link:counter(?READ, S0)}
     },
-    later(0, restarted(kprof_cleanup_plan:share(counter(S1)))).
+    later(0, restarted(kprof_cleanup_plan:share(counters(S1)))).
 
-%% Counts the calls of the entry, or of the only tier if there is no entry, if nobody else does.
-counter(#s{session = Session, counting = Counting, part_time = P} = S0) ->
-    case [{Ix, MFA} || {Ix, MFA, _} <- counted_specs(S0), kprof_call_count:call_count(Session, MFA) =:= none] of
-        [{Ix, MFA}] ->
-            S = kprof_cleanup_plan:share(S0#s{counting = [MFA | Counting]}),
-            kprof_spec:set_pattern(Session, MFA, true, [call_count]),
-            S#s.relay ! {entry, Ix},
-            S#s{part_time = P#part_time{counter = MFA}};
-        _ ->
+%% Counts the calls of the entry, or of all tiers if there is no entry, if nobody else does. A function whose module is not loaded
+%% yet has no counter.
+counters(#s{session = Session, counting = Counting, part_time = P} = S0) ->
+    Specs = counted_specs(S0),
+    MFAs = [MFA || {_, MFA, _} <- Specs],
+    case lists:all(fun(MFA) -> kprof_call_count:call_count(Session, MFA) =:= none end, MFAs) of
+        true ->
+            S = kprof_cleanup_plan:share(S0#s{counting = MFAs ++ Counting}),
+            Set = [{Ix, MFA} || {Ix, MFA, _} <- Specs, kprof_spec:set_pattern(Session, MFA, true, [call_count]) =:= 1],
+            S#s.relay ! {weighed, [Ix || {Ix, _} <- Set]},
+            kprof_cleanup_plan:share(S#s{counting = [MFA || {_, MFA} <- Set] ++ Counting, part_time = P#part_time{counters = [MFA || {_, MFA} <- Set]}});
+        false ->
             S0
     end.
 
-counted_specs(#s{tracing = #tracing{specs = [Only], trace_config = #{entry := none}}}) -> [Only];
+counted_specs(#s{tracing = #tracing{specs = Specs, trace_config = #{entry := none}}}) -> Specs;
 counted_specs(S) -> entry_specs(S).
 
-counter_off(#s{part_time = #part_time{counter = none}} = S) -> S;
-counter_off(#s{session = Session, counting = Counting, part_time = #part_time{counter = MFA} = P} = S) ->
-    kprof_call_count:clear(Session, [MFA]),
-    S#s.relay =/= none andalso (S#s.relay ! {entry, none}),
-    kprof_cleanup_plan:share(S#s{counting = Counting -- [MFA], part_time = P#part_time{counter = none}}).
+counters_off(#s{part_time = #part_time{counters = []}} = S) -> S;
+counters_off(#s{session = Session, counting = Counting, part_time = #part_time{counters = MFAs} = P} = S) ->
+    kprof_call_count:clear(Session, MFAs),
+    S#s.relay =/= none andalso (S#s.relay ! {weighed, []}),
+    kprof_cleanup_plan:share(S#s{counting = Counting -- MFAs, part_time = P#part_time{counters = []}}).
 
-%% What events stand for: calls of the entry, or time (native). If the module of the entry was loaded again, the counter is gone.
-measured(#s{part_time = #part_time{counter = none}} = S) ->
+%% What events stand for: calls, or time (native). If one of the modules was loaded again, its counter is gone.
+measured(#s{part_time = #part_time{counters = []}} = S) ->
     {erlang:monotonic_time(), S};
-measured(#s{session = Session, part_time = #part_time{counter = MFA}} = S) ->
-    case kprof_call_count:call_count(Session, MFA) of
-        N when is_integer(N) -> {N, S};
-        none -> measured(restarted(counter_off(S)))
+measured(#s{session = Session, part_time = #part_time{counters = MFAs}} = S) ->
+    Calls = [kprof_call_count:call_count(Session, MFA) || MFA <- MFAs],
+    case lists:member(none, Calls) of
+        false -> {lists:sum(Calls), S};
+        true -> measured(restarted(counters_off(S)))
     end.
 
 restarted(S0) ->
     {Now, S} = measured(S0),
     S#s{part_time = (S#s.part_time)#part_time{covered = Now - stood(S), last = Now, last_at = erlang:monotonic_time()}}.
 
-%% What the events of the entry that were sent stand for. Without a counter, the time of each cycle is added to `covered`.
-stood(#s{part_time = #part_time{counter = none}}) -> 0;
+%% What the events of counted functions that were sent stand for. Without a counter, the time of each cycle is added to `covered`.
+stood(#s{part_time = #part_time{counters = []}}) -> 0;
 stood(S) -> kprof_link:counter(?ENTRIES, S).
 
 %% The patterns are set all the time again. Below OTP 27, another tracer may have set one meanwhile: it stays.
@@ -156,7 +160,7 @@ leave(#s{session = Session, tracing = #tracing{specs = Specs} = T} = S) ->
 -spec forget(state()) -> state().
 forget(#s{part_time = #part_time{phase = off}} = S) -> S;
 forget(#s{cost = Cost, limits = Limits} = S0) ->
-    S = counter_off(S0),
+    S = counters_off(S0),
     Sample = kprof_sampling:in_force(S), % tracing all the time begins with as few requests; limits increase this in steps
     S#s{part_time = #part_time{}, cost = kprof_cost:anew(Cost), limits = Limits#limits{sample = Sample, why = cost, evaluated = undefined, ticket = none}}.
 
@@ -177,7 +181,7 @@ usual(S) -> cycle_ms(S) div open_ms(S).
 
 %% Calls per second that the VM counts.
 -spec counted_s(state()) -> non_neg_integer().
-counted_s(#s{part_time = #part_time{counter = none}}) -> 0;
+counted_s(#s{part_time = #part_time{counters = []}}) -> 0;
 counted_s(#s{part_time = #part_time{calls_s = PerS}}) -> PerS.
 
 %% What unsampled calls cost, or, while tracing is on for a part of the time, what they would cost all the time: millionths of the
@@ -233,7 +237,7 @@ open(#s{part_time = P} = S0) ->
     {At, Calls, Set, #s{part_time = P1} = S} = timed(fun() -> opened(S3) end, S3),
     later(open_ms(S), S#s{part_time = P1#part_time{phase = open, set = Set, open_at = At, opened = Calls, held = if Held -> Since; true -> none end, ticket = kprof_node:ticket()}}).
 
-is_held(#s{part_time = #part_time{counter = Counter}} = S) -> Counter =/= none andalso open_ms(S) =< ?HELD_MS.
+is_held(#s{part_time = #part_time{counters = Counters}} = S) -> Counters =/= [] andalso open_ms(S) =< ?HELD_MS.
 
 %% Tokens of requests before this cycle may still be in processes. Their calls are not traced: those of the last cycle have ended,
 %% and a process that has called the entry since may work for another request now.
@@ -294,9 +298,9 @@ predicted(S0) ->
 %% The relay has held the events since then.
 known(_, #s{part_time = #part_time{held = none}} = S) ->
     S;
-known(Calls, #s{relay = Relay, part_time = #part_time{held = Since, opened = Opened, counter = Counter} = P} = S0) ->
+known(Calls, #s{relay = Relay, part_time = #part_time{held = Since, opened = Opened, counters = Counters} = P} = S0) ->
     S1 = S0#s{part_time = P#part_time{held = none}},
-    S = case Counter of none -> S1; _ -> counted(Calls, factor(Calls, Calls - Opened, S1)) end,
+    S = case Counters of [] -> S1; _ -> counted(Calls, factor(Calls, Calls - Opened, S1)) end,
     Relay ! {weight, kprof_sampling:in_force(S), Since},
     S.
 
@@ -310,8 +314,8 @@ factor(Now, Sampled, #s{part_time = #part_time{covered = Before, last = Last} = 
     Due = (Now - Last) + (Last - Covered) div ?BEHIND,
     S#s{part_time = P#part_time{factor = max(1, min(Most, Due div Coming)), covered = max(Covered, Now - Most * Coming) - Stood}}.
 
-%% The calls per second of the entry, in the last cycle.
-counted(_, #s{part_time = #part_time{counter = none} = P} = S) -> S#s{part_time = P};
+%% The calls per second that are counted, in the last cycle.
+counted(_, #s{part_time = #part_time{counters = []} = P} = S) -> S#s{part_time = P};
 counted(Now, #s{part_time = #part_time{last = Last, last_at = At} = P} = S) ->
     Time = erlang:monotonic_time(),
     S#s{part_time = P#part_time{last = Now, last_at = Time, calls_s = (Now - Last) * native_ms(1000) div max(1, Time - At)}}.
@@ -325,7 +329,7 @@ closed(#s{part_time = #part_time{open_at = Opened, ticket = Before}} = S0) ->
     cheaper(later(part_ms(S), S)).
 
 %% Without a counter, tickets show the calls per second.
-by_time(Ticket, Before, Took, #part_time{counter = none, covered = Covered, factor = Factor} = P) ->
+by_time(Ticket, Before, Took, #part_time{counters = [], covered = Covered, factor = Factor} = P) ->
     Calls =
         case Before > 0 andalso Ticket > 0 of
             true -> kprof_spec:tickets(Before, Ticket) * native_ms(1000) div Took;

@@ -102,7 +102,7 @@ start(#{controller := Controller} = Opts) ->
     helped = 0, % ns: run time of the helper for detailed requests
     watch = none, % {tier, epoch}: the calls of the tier that are counted
     watched = 0,
-    entry = none, % the tier whose calls are weighed (kprof_part_time)
+    weighed = [], % the tiers whose weights are added up (kprof_part_time)
     entries = 0, % sum of the weights of its calls
     seen_by = none, % the sampler that wants to know which processes are traced
     seen_at = 0 % when (native) it was last told
@@ -346,7 +346,7 @@ control({watch, Ix, Epoch}, S) -> S#s{watch = {Ix, Epoch}, watched = 0};
 control({watched, From, Ref}, S) ->
     From ! {watched, Ref, S#s.watched},
     S#s{watch = none};
-control({entry, Ix}, S) -> S#s{entry = Ix};
+control({weighed, Ixs}, S) -> S#s{weighed = Ixs};
 control({flush, From, Ref}, S) -> deliver(later({answer, From, Ref}, S));
 control(off, #s{gate = open} = S) -> deliver(later(off, S#s{gate = idle}));
 control(off, S) -> deliver(later(off, S));
@@ -584,9 +584,9 @@ watch(Messages, #s{watch = {Ix, Epoch}} = S) ->
     Calls = [1 || {trace_ts, _, call, _, Msg, _} <- Messages, element(1, Msg) =:= Ix, is_of_session(element(2, Msg), Epoch)],
     S#s{watched = S#s.watched + length(Calls)}.
 
-entries(_, _, #s{entry = none, entries = Sum}) -> Sum;
-entries(Messages, Weight, #s{entry = Ix, entries = Sum}) ->
-    Sum + Weight * length([x || {trace_ts, _, call, _, Msg, _} <- Messages, element(1, Msg) =:= Ix]).
+entries(_, _, #s{weighed = [], entries = Sum}) -> Sum;
+entries(Messages, Weight, #s{weighed = Ixs, entries = Sum}) ->
+    Sum + Weight * length([x || {trace_ts, _, call, _, Msg, _} <- Messages, lists:member(element(1, Msg), Ixs)]).
 
 %% Not the label of a token that an earlier session left.
 is_of_session(Label, Epoch) when is_integer(Label), Label > 0 -> kprof_spec:of_epoch(Label, Epoch);

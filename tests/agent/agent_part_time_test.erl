@@ -11,6 +11,7 @@ tests() ->
         {part_time_counts_right, fun part_time_counts_right/1},
         {part_time_first_cycles, fun part_time_first_cycles/1},
         {part_time_one_tier, fun part_time_one_tier/1},
+        {part_time_all_tiers, fun part_time_all_tiers/1},
         {part_time_requests_are_whole, fun part_time_requests_are_whole/1},
         {part_time_without_entry, fun part_time_without_entry/1},
         {part_time_full_returns, fun part_time_full_returns/1},
@@ -105,24 +106,29 @@ counted(K, Cycles, Sum) ->
 %% are as many calls as are made between the last events of the two. (The load is not always steady: some tries.)
 part_time_first_cycles(T) ->
     {K, Workers} = begun(T, #{}, 2),
-    tried(T, K, 4, []),
+    tried(T, K, [entry], 4, []),
     ended(T, K, Workers).
 
-%% The same without an entry: if there is one tier, its calls are counted.
+%% The same without an entry: the calls of all tiers are counted. Each call of agent_load:entry/1 calls the other two.
 part_time_one_tier(T) ->
     {K, Workers} = begun(T, [{entry, 1}], #{entry => none}, 2),
-    tried(T, K, 4, []),
+    tried(T, K, [entry], 4, []),
     ended(T, K, Workers).
 
-tried(_, _, 0, Seen) -> error({weights_through_calls, Seen});
-tried(T, K, Times, Seen) ->
+part_time_all_tiers(T) ->
+    {K, Workers} = begun(T, #{entry => none}, 2),
+    tried(T, K, [entry, tier, leaf], 4, []),
+    ended(T, K, Workers).
+
+tried(_, _, _, 0, Seen) -> error({weights_through_calls, Seen});
+tried(T, K, Fs, Times, Seen) ->
     batches(K),
     Before = made_at(T),
-    Calls = lists:append([[{element(6, M), W} || {trace_ts, _, call, {_, entry, _}, _, _} = M <- Ms] || _ <- waits(50), {W, Ms} <- batches(K)]),
+    Calls = lists:append([[{element(6, M), W} || {trace_ts, _, call, {_, F, _}, _, _} = M <- Ms, lists:member(F, Fs)] || _ <- waits(50), {W, Ms} <- batches(K)]),
     {Made, Time} = lists:foldl(fun({A, At}, {B, Bt}) -> {A - B, At - Bt} end, Before, [made_at(T)]),
     [{First, _} | Cycles] = cycles(lists:sort(Calls)),
     {Last, _} = lists:last(Cycles),
-    Ratio = lists:sum([Weights || {_, Weights} <- Cycles]) * Time / (Made * (Last - First)),
+    Ratio = lists:sum([Weights || {_, Weights} <- Cycles]) * Time / (Made * length(Fs) * (Last - First)),
     case abs(Ratio - 1) < 0.2 of
         true -> ok;
         false ->
@@ -130,7 +136,7 @@ tried(T, K, Times, Seen) ->
             ?soon(fun() -> not is_on(K) end),
             ok = ask(K, {limits, limits(5)}),
             ?soon(fun() -> is_on(K) end),
-            tried(T, K, Times - 1, [Ratio | Seen])
+            tried(T, K, Fs, Times - 1, [Ratio | Seen])
     end.
 
 made_at(T) -> {rpc:call(T, agent_load, made, []), rpc:call(T, erlang, monotonic_time, [])}.
