@@ -28,6 +28,7 @@ tests() ->
         {silence_pauses_and_ends, fun silence_pauses_and_ends/1},
         {two_at_once, fun two_at_once/1},
         {receipt_is_all_zero, fun receipt_is_all_zero/1},
+        {a_busy_process_loses_its_token, fun a_busy_process_loses_its_token/1},
         {dbg_is_left_alone, fun dbg_is_left_alone/1}
     ].
 
@@ -372,6 +373,18 @@ receipt_is_all_zero(T) ->
     ?check(lists:member(maps:get(tokens, Receipt), [none, drained])),
     nothing_left(T),
     stop_workers(Workers).
+
+%% A process with a token sends its next message 1.5 s after the detach begins.
+a_busy_process_loses_its_token(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
+    P = rpc:call(T, agent_load, busy_holder, [1500]),
+    ?soon(fun() -> agent_load:token_of(P) =/= [] end),
+    ok = rpc:call(T, agent_load, busy_holder_ends, []),
+    Receipt = finish(T, K),
+    ?equal(maps:get(holders, Receipt), 0),
+    ?equal(agent_load:token_of(P), []),
+    exit(P, kill),
+    nothing_left(T).
 
 dbg_is_left_alone(T) ->
     case rpc:call(T, code, ensure_loaded, [dbg]) of

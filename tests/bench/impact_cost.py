@@ -15,7 +15,7 @@ PATHS = {
 CALLS = {"request": 4, "tier": 1}
 NEAR_SHARE, NEAR_POINTS = 0.2, 0.5
 # The speed of a machine changes: what kprof-top says, and the pairs, are measured in turn.
-GROUPS, SETTLE_MS, HOLD_MS, GAP_MS = 8, 2500, 1500, 50
+GROUPS, SETTLE_MS, HOLD_MS, GAP_MS = 6, 5000, 1500, 50
 
 
 def lost(parts, per):
