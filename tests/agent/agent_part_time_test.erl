@@ -75,60 +75,54 @@ calls_of(Batches) -> [Call || {_, Ms} <- Batches, Call <- calls(Ms)].
 
 %% The weights of the events of the entry add up to the number of calls. Errors of a cycle are made up for by the next ones,
 %% whatever the load and the speed of the machine: the sums agree within a fifth some time, and for ten cycles from then on.
-part_time_counts_right(T) ->
-    {K, Workers} = begun(T, #{}, 2),
+part_time_counts_right(T) -> counts_right(T, begun(T, #{}, 2), [entry]).
+
+%% Without an entry, the calls of all tiers are counted. Each call of agent_load:entry/1 calls the other two.
+part_time_one_tier(T) -> counts_right(T, begun(T, [{entry, 1}], #{entry => none}, 2), [entry]).
+part_time_all_tiers(T) -> counts_right(T, begun(T, #{entry => none}, 2), [entry, tier, leaf]).
+
+counts_right(T, {K, Workers}, Fs) ->
     batches(K),
-    agree(T, K, rpc:call(T, agent_load, made, []), 0, 0, now_ms() + 3 * ?PATIENCE),
+    agree(T, K, Fs, rpc:call(T, agent_load, made, []), 0, 0, now_ms() + 3 * ?PATIENCE),
     ended(T, K, Workers).
 
-agree(_, _, _, _, 10, _) -> ok;
-agree(T, K, Before, Earlier, Times, End) ->
-    Sum = Earlier + counted(K, 1, 0),
-    Made = rpc:call(T, agent_load, made, []) - Before,
+agree(_, _, _, _, _, 10, _) -> ok;
+agree(T, K, Fs, Before, Earlier, Times, End) ->
+    Sum = Earlier + counted(K, Fs, 1, 0),
+    Made = (rpc:call(T, agent_load, made, []) - Before) * length(Fs),
     case abs(Sum - Made) * 5 < Made of
         true ->
-            agree(T, K, Before, Sum, Times + 1, End);
+            agree(T, K, Fs, Before, Sum, Times + 1, End);
         false ->
             now_ms() < End orelse error({made, Made, counted, Sum}),
-            agree(T, K, Before, Sum, 0, End)
+            agree(T, K, Fs, Before, Sum, 0, End)
     end.
 
 %% In about this many cycles: those with events.
-counted(_, 0, Sum) -> Sum;
-counted(K, Cycles, Sum) ->
+counted(_, _, 0, Sum) -> Sum;
+counted(K, Fs, Cycles, Sum) ->
     receive after 100 -> ok end,
-    case lists:sum([W || {W, Ms} <- batches(K), {entry, _} <- calls(Ms)]) of
-        0 -> counted(K, Cycles, Sum);
-        N -> counted(K, Cycles - 1, Sum + N)
+    case lists:sum([W || {W, Ms} <- batches(K), {F, _} <- calls(Ms), lists:member(F, Fs)]) of
+        0 -> counted(K, Fs, Cycles, Sum);
+        N -> counted(K, Fs, Cycles - 1, Sum + N)
     end.
 
 %% The first cycles already stand for the calls since the one before: under a steady load, the weights of each cycle but the first
 %% are as many calls as are made between the last events of the two. (The load is not always steady: some tries.)
 part_time_first_cycles(T) ->
     {K, Workers} = begun(T, #{}, 2),
-    tried(T, K, [entry], 4, []),
+    tried(T, K, 4, []),
     ended(T, K, Workers).
 
-%% The same without an entry: the calls of all tiers are counted. Each call of agent_load:entry/1 calls the other two.
-part_time_one_tier(T) ->
-    {K, Workers} = begun(T, [{entry, 1}], #{entry => none}, 2),
-    tried(T, K, [entry], 4, []),
-    ended(T, K, Workers).
-
-part_time_all_tiers(T) ->
-    {K, Workers} = begun(T, #{entry => none}, 2),
-    tried(T, K, [entry, tier, leaf], 4, []),
-    ended(T, K, Workers).
-
-tried(_, _, _, 0, Seen) -> error({weights_through_calls, Seen});
-tried(T, K, Fs, Times, Seen) ->
+tried(_, _, 0, Seen) -> error({weights_through_calls, Seen});
+tried(T, K, Times, Seen) ->
     batches(K),
     Before = made_at(T),
-    Calls = lists:append([[{element(6, M), W} || {trace_ts, _, call, {_, F, _}, _, _} = M <- Ms, lists:member(F, Fs)] || _ <- waits(50), {W, Ms} <- batches(K)]),
+    Calls = lists:append([[{element(6, M), W} || {trace_ts, _, call, {_, entry, _}, _, _} = M <- Ms] || _ <- waits(50), {W, Ms} <- batches(K)]),
     {Made, Time} = lists:foldl(fun({A, At}, {B, Bt}) -> {A - B, At - Bt} end, Before, [made_at(T)]),
     [{First, _} | Cycles] = cycles(lists:sort(Calls)),
     {Last, _} = lists:last(Cycles),
-    Ratio = lists:sum([Weights || {_, Weights} <- Cycles]) * Time / (Made * length(Fs) * (Last - First)),
+    Ratio = lists:sum([Weights || {_, Weights} <- Cycles]) * Time / (Made * (Last - First)),
     case abs(Ratio - 1) < 0.2 of
         true -> ok;
         false ->
@@ -136,7 +130,7 @@ tried(T, K, Fs, Times, Seen) ->
             ?soon(fun() -> not is_on(K) end),
             ok = ask(K, {limits, limits(5)}),
             ?soon(fun() -> is_on(K) end),
-            tried(T, K, Fs, Times - 1, [Ratio | Seen])
+            tried(T, K, Times - 1, [Ratio | Seen])
     end.
 
 made_at(T) -> {rpc:call(T, agent_load, made, []), rpc:call(T, erlang, monotonic_time, [])}.
@@ -156,7 +150,7 @@ part_time_requests_are_whole(T) ->
     ok = ask(K, {limits, limits(50)}),
     ?soon(fun() -> drain(), rpc:call(T, erlang, process_info, [hd(Workers), sequential_trace_token]) =/= {sequential_trace_token, []} end),
     batches(K),
-    counted(K, 10, 0),
+    counted(K, [entry], 10, 0),
     All = lists:append([calls_of(batches(K)) || _ <- waits(20)]),
     Labels = fun(F) -> lists:usort([element(2, Msg) || {G, Msg} <- All, G =:= F]) end,
     [Entries, Tiers, Leaves] = [Labels(F) || F <- [entry, tier, leaf]],
