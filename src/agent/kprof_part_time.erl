@@ -106,16 +106,16 @@ begun(#s{tracing = #tracing{set = Set} = T, limits = Limits, cost = Cost} = S0) 
     later(0, restarted(kprof_cleanup_plan:share(counters(S1)))).
 
 %% Counts the calls of the entry, or of all tiers if there is no entry, if nobody else does. A function whose module is not loaded
-%% yet has no counter.
+%% yet has no counter. The caller shares the plan, with the counters that are set.
 counters(#s{session = Session, counting = Counting, part_time = P} = S0) ->
     Specs = counted_specs(S0),
     MFAs = [MFA || {_, MFA, _} <- Specs],
     case lists:all(fun(MFA) -> kprof_call_count:call_count(Session, MFA) =:= none end, MFAs) of
         true ->
             S = kprof_cleanup_plan:share(S0#s{counting = MFAs ++ Counting}),
-            Set = [{Ix, MFA} || {Ix, MFA, _} <- Specs, kprof_spec:set_pattern(Session, MFA, true, [call_count]) =:= 1],
-            S#s.relay ! {weighed, [Ix || {Ix, _} <- Set]},
-            kprof_cleanup_plan:share(S#s{counting = [MFA || {_, MFA} <- Set] ++ Counting, part_time = P#part_time{counters = [MFA || {_, MFA} <- Set]}});
+            {Ixs, Set} = lists:unzip([{Ix, MFA} || {Ix, MFA, _} <- Specs, kprof_spec:set_pattern(Session, MFA, true, [call_count]) =:= 1]),
+            S#s.relay ! {weighed, Ixs},
+            S#s{counting = Set ++ Counting, part_time = P#part_time{counters = Set}};
         false ->
             S0
     end.

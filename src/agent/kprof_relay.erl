@@ -103,7 +103,7 @@ start(#{controller := Controller} = Opts) ->
     watch = none, % {tier, epoch}: the calls of the tier that are counted
     watched = 0,
     weighed = [], % the tiers whose weights are added up (kprof_part_time)
-    entries = 0, % sum of the weights of its calls
+    entries = 0, % sum of the weights of their calls
     seen_by = none, % the sampler that wants to know which processes are traced
     seen_at = 0 % when (native) it was last told
 }).

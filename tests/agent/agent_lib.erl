@@ -4,7 +4,7 @@
     check/3, equal/3, until/2, load/2, load/3, load_parts/1, unload_parts/1, modules/0, names/0, start/1, start/2, start_controller/3, unload/1,
     reaped/1, ask/2, asked/2, beam/1, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, batches/1, calls/1,
     payloads/2, numbers/2, receive_off/0, run_forever/2, stop_workers/1, forget_beats/0, seed/0, run_forever_tight/1, sample_told/0, beat_now/1,
-    beat_now/2, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, drain/0, other_owner/2, owner/3, now_ms/0,
+    beat_now/2, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, drain/0, other_owner/2, owner/3, now_ms/0, token_of/1,
     isolated/1, set_now/1, some_load/1
 ]).
 
@@ -156,6 +156,9 @@ seed() ->
 
 run_forever_tight(T) -> rpc:call(T, agent_load, forever, [4, 0]).
 now_ms() -> erlang:monotonic_time(millisecond).
+
+%% The trace token of a process on another node; [] if it has none.
+token_of(P) -> element(2, rpc:call(node(P), erlang, process_info, [P, sequential_trace_token])).
 
 %% 6,000 events repeatedly: they fill a link, but not the node, even if nothing slows the callers down.
 some_load(T) -> run(T, many, [2, 500]).

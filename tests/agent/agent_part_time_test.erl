@@ -3,7 +3,7 @@
 -export([tests/0]).
 
 -include("agent.hrl").
--import(agent_lib, [load/2, ask/2, trace_config/2, traced/2, finish/2, run/3, batches/1, calls/1, payloads/2, stop_workers/1, beat_now/2, nothing_left/1, gone/1, told_gone/0, isolated/1, drain/0, now_ms/0]).
+-import(agent_lib, [load/2, ask/2, trace_config/2, traced/2, finish/2, run/3, batches/1, calls/1, payloads/2, stop_workers/1, beat_now/2, nothing_left/1, gone/1, told_gone/0, isolated/1, drain/0, now_ms/0, token_of/1]).
 
 tests() ->
     [
@@ -78,7 +78,6 @@ calls_of(Batches) -> [Call || {_, Ms} <- Batches, Call <- calls(Ms)].
 part_time_counts_right(T) -> counts_right(T, begun(T, #{}, 2), [entry]).
 
 %% Without an entry, the calls of all tiers are counted. Each call of agent_load:entry/1 calls the other two.
-part_time_one_tier(T) -> counts_right(T, begun(T, [{entry, 1}], #{entry => none}, 2), [entry]).
 part_time_all_tiers(T) -> counts_right(T, begun(T, #{entry => none}, 2), [entry, tier, leaf]).
 
 counts_right(T, {K, Workers}, Fs) ->
@@ -111,7 +110,13 @@ counted(K, Fs, Cycles, Sum) ->
 %% are as many calls as are made between the last events of the two. (The load is not always steady: some tries.)
 part_time_first_cycles(T) ->
     {K, Workers} = begun(T, #{}, 2),
-    tried(T, K, 4, []),
+    tried(T, K, 8, []),
+    ended(T, K, Workers).
+
+%% The same without an entry, with one tier.
+part_time_one_tier(T) ->
+    {K, Workers} = begun(T, [{entry, 1}], #{entry => none}, 2),
+    tried(T, K, 8, []),
     ended(T, K, Workers).
 
 tried(_, _, 0, Seen) -> error({weights_through_calls, Seen});
@@ -148,7 +153,7 @@ part_time_requests_are_whole(T) ->
     {K, Steady} = begun(T, #{}, 2),
     Workers = [rpc:call(T, agent_load, stale, [1]) | Steady],
     ok = ask(K, {limits, limits(50)}),
-    ?soon(fun() -> drain(), rpc:call(T, erlang, process_info, [hd(Workers), sequential_trace_token]) =/= {sequential_trace_token, []} end),
+    ?soon(fun() -> drain(), token_of(hd(Workers)) =/= [] end),
     batches(K),
     counted(K, [entry], 10, 0),
     All = lists:append([calls_of(batches(K)) || _ <- waits(20)]),

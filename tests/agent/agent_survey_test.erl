@@ -64,7 +64,7 @@ counted(T, MFAs) -> [MFA || MFA <- MFAs, rpc:call(T, erlang, trace_info, [MFA, c
 counts_many(T) ->
     All = loaded(T),
     K = start(T),
-    ?soon(fun() -> counts_of(All, T, K) > 10 end),
+    ?soon(fun() -> counts_of(All, T, K) > 50 end),
     finish(T, K),
     done(T).
 
@@ -87,7 +87,7 @@ counts_of(All, T, K) ->
     ?equal([{I, N} || {I, N} <- Each, (N > 0) =/= (Times(I) > 0)], []),
     ?equal(set_on(T, All), []),
     none = ask(K, rates),
-    case [{I, N} || {I, N} <- Each, N > Times(I) orelse N < Times(I) * Ms div Took - 1] of
+    case [{I, N} || {I, N} <- Each, N > Times(I) orelse N < (Times(I) * Ms + Took div 2) div Took] of
         [] -> length(Told);
         _ -> 0
     end.
