@@ -288,16 +288,16 @@ made(?FULL, X) -> ?MODULE:calibration_full(X).
 set(Session, Epoch, Detail) ->
     Me = me(),
     Config = #{identity => none, returns => lean, sample => 1, epoch => Epoch, entry => 0},
-    {ok, Lean, _} = kprof_spec:compile(Config#{tiers => [{0, Me, calibration_entry, 1}, {1, Me, calibration_tier, 1}, {2, Me, calibration_miss, 1}]}),
-    {ok, Rare, _} = kprof_spec:compile(Config#{tiers => [{0, Me, calibration_rare, 1}], sample => ?SELDOM}),
-    {ok, Rare0, _} = kprof_spec:compile(Config#{tiers => [{0, Me, calibration_rare0, 1}], entry => none, sample => ?SELDOM}),
-    {ok, Hit0, _} = kprof_spec:compile(Config#{tiers => [{0, Me, calibration_hit0, 1}], entry => none}),
-    {ok, Full, _} = kprof_spec:compile(Config#{tiers => [{1, Me, calibration_full, 1}], returns => full}),
-    {ok, Told, _} = kprof_spec:compile(Config#{tiers => [{1, Me, calibration_told, 3}], args => true}),
+    {ok, Lean, _} = kprof_match_spec:compile(Config#{tiers => [{0, Me, calibration_entry, 1}, {1, Me, calibration_tier, 1}, {2, Me, calibration_miss, 1}]}),
+    {ok, Rare, _} = kprof_match_spec:compile(Config#{tiers => [{0, Me, calibration_rare, 1}], sample => ?SELDOM}),
+    {ok, Rare0, _} = kprof_match_spec:compile(Config#{tiers => [{0, Me, calibration_rare0, 1}], entry => none, sample => ?SELDOM}),
+    {ok, Hit0, _} = kprof_match_spec:compile(Config#{tiers => [{0, Me, calibration_hit0, 1}], entry => none}),
+    {ok, Full, _} = kprof_match_spec:compile(Config#{tiers => [{1, Me, calibration_full, 1}], returns => full}),
+    {ok, Told, _} = kprof_match_spec:compile(Config#{tiers => [{1, Me, calibration_told, 3}], args => true}),
     Detailed =
         case Detail of
             true ->
-                {ok, Both, _} = kprof_spec:compile(Config#{tiers => [{0, Me, calibration_draw, 1}, {1, Me, calibration_detail, 1}], detail => ?NEVER, detail_flags => kprof_detail:flags(false)}),
+                {ok, Both, _} = kprof_match_spec:compile(Config#{tiers => [{0, Me, calibration_draw, 1}, {1, Me, calibration_detail, 1}], detail => ?NEVER, detail_flags => kprof_detail:flags(false)}),
                 Both;
             false ->
                 []

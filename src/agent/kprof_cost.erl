@@ -117,7 +117,7 @@ entry_hit(Seen, #{entry := Entry, hit := Lean} = Costs) -> Entry + hit(Seen, Cos
 -spec expected(kprof_tier_rates:rates(), counted(), kprof_spec:trace_config(), cost()) -> expected().
 expected(Rates, #{schedulers := Schedulers} = Seen, #{tiers := Tiers, entry := Entry} = Config, S) ->
     Of = fun(Wanted) -> lists:sum([maps:get({M, F, A}, Rates, 0) || {Ix, M, F, A} <- Tiers, (Ix =:= Entry) =:= Wanted]) end,
-    Sent = lists:sum([maps:get(MFA, Rates, 0) || MFA <- kprof_spec:senders(Config)]),
+    Sent = lists:sum([maps:get(MFA, Rates, 0) || MFA <- kprof_match_spec:senders(Config)]),
     {Entries, Others} = {Of(true), Of(false) + Sent},
     Events = 2 * (Entries + Others),
     RelayNs = Events * event_ns(S),

@@ -179,7 +179,7 @@ armed(#f{o = #{epoch := Epoch, who := {request, MFA, Clauses, Values}, follow :=
     Flags = F#f.flags ++ [{const, {tracer, self()}} || Session =:= none],
     Mark = {kprof_spec:full_label(Epoch, Words), Flags},
     Set = [set_tier(Tier, Words, Mark, F) || Tier <- Follow, element(1, Tier) =/= MFA],
-    Entry = kprof_spec:full_entry(Clauses, Values, Words, Mark),
+    Entry = kprof_match_spec:full_entry(Clauses, Values, Words, Mark),
     case [Error || {error, _} = Error <- [kprof_spec:set_meta(Session, MFA, Entry, self()) | Set]] of
         [] ->
             kprof_spec:set_word(Armed),
@@ -189,7 +189,7 @@ armed(#f{o = #{epoch := Epoch, who := {request, MFA, Clauses, Values}, follow :=
     end.
 
 set_tier({MFA, Clauses, Values}, Words, Mark, #f{session = Session}) ->
-    kprof_spec:set_meta(Session, MFA, kprof_spec:full_tier(Clauses, Values, Words, Mark), self()).
+    kprof_spec:set_meta(Session, MFA, kprof_match_spec:full_tier(Clauses, Values, Words, Mark), self()).
 
 %% No further events are made once the flags are off. Events that are under way at that time are received.
 off(H0, #f{o = #{who := Who}, session = Session} = F0) ->

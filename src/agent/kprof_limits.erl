@@ -78,7 +78,7 @@ too_much(Rates, Config, Fixed, Max) ->
         case lists:reverse(lists:sort([{N, MFA} || {MFA, N} <- maps:to_list(Rates)])) of
             [] -> "remove the tier that is called most often";
             [{N, {M, F, A} = MFA} | _] ->
-                case lists:member(MFA, kprof_spec:senders(Config)) of
+                case lists:member(MFA, kprof_match_spec:senders(Config)) of
                     true -> io_lib:format("do not measure the time in mailboxes (~b calls to servers/s)", [N]);
                     false -> io_lib:format("remove the tier ~ts (~b calls/s)", [kprof_text:mfa(M, F, A), N])
                 end

@@ -245,7 +245,7 @@ prepared(#s{session = Session, tracing = #tracing{specs = Specs, trace_config = 
     Set =
         case Entry of
             none -> #{};
-            _ -> kprof_patterns:put(Session, kprof_spec:since(kprof_node:ticket(), Specs -- entry_specs(S)))
+            _ -> kprof_patterns:put(Session, kprof_match_spec:since(kprof_node:ticket(), Specs -- entry_specs(S)))
         end,
     S#s{part_time = P#part_time{set = Set, read = kprof_link:counter(?READ, S)}}.
 
@@ -259,7 +259,7 @@ shut(#s{tracing = #tracing{trace_config = #{entry := none}}, session = Session, 
     kprof_patterns:clear(Session, Set),
     #{};
 shut(#s{session = Session, part_time = #part_time{set = Set}} = S) ->
-    [kprof_spec:set_pattern(Session, MFA, kprof_spec:unsampled(), [local]) || {_, MFA, _} <- entry_specs(S), is_map_key(MFA, Set)],
+    [kprof_spec:set_pattern(Session, MFA, kprof_match_spec:unsampled(), [local]) || {_, MFA, _} <- entry_specs(S), is_map_key(MFA, Set)],
     Set.
 
 %% A change of patterns takes effect somewhere in the time that it takes. -> {Time, measured/1 at that time, Result, state()}

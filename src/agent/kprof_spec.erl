@@ -1,9 +1,9 @@
-%% Match specs: the only source that makes and sets them (kprof_check checks each one first). A trace configuration (tiers,
-%% entry, identity rule, returns, sampling) becomes one match spec per tier. PROTOCOL.md has the messages.
+%% Sets and clears patterns, flags, trace sessions and the control word: the only source that does. kprof_match_spec makes the
+%% match specs; kprof_check checks each one before it is set. PROTOCOL.md has the bits.
 -module(kprof_spec).
 -export([
-    compile/1, since/2, unsampled/0, senders/1, capture/0, full_function/0, full_entry/4, full_tier/4, full_words/2, full_label/2, set_pattern/4, set_meta/4, pattern/2,
-    detail_label/0, of_epoch/2, send_pattern/2, send_left/2, system/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, set_word/1, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1
+    detail_label/0, of_epoch/2, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1, full_words/2, full_label/2, set_word/1, capture/0, full_function/0,
+    set_pattern/4, set_meta/4, pattern/2, flags/4, send_left/2, send_pattern/2, session/3, end_session/1, system/2, delivered/1, reset_tokens/0
 ]).
 %% Dialyzer of OTP 25 does not accept a pattern of `send` there.
 -dialyzer({nowarn_function, send_pattern/2}).
@@ -16,7 +16,7 @@
 %% Of one attempt of a full trace: the control word while it waits, while it traces, after the end of the request while others
 %% still work for it, and afterwards.
 -type full_words() :: {pos_integer(), pos_integer(), pos_integer(), pos_integer()}.
-%% sent: of a function that sends messages to servers (senders/1).
+%% sent: of a function that sends messages to servers (kprof_match_spec:senders/1).
 -type compiled() :: [{ix() | sent, mfa(), match_spec()}].
 -type matched() :: non_neg_integer() | {error, term()}.
 %% The trace configuration; the epoch is that of the session.
@@ -26,191 +26,14 @@
     epoch => pos_integer(), detail => non_neg_integer(), detail_flags => [atom()]
 }.
 
-%% The control word: the cut, plus 1, in the bits above ?TICKET_BITS, and the ticket below. Ticket 0: a process is taking a
-%% ticket.
--define(TICKET_BITS, 27).
--define(TICKETS, 16#7ffffff).
--define(CUT_BITS, 16#f8000000).
+-include("kprof_control_word.hrl").
+
 -define(CUT_MOST, 24).
--define(BRAKE, 31).
--define(LOW, 16#ffffffff). % the ticket's bits of a label
--define(WITHOUT_DETAIL, 16#ffffffffffff). % epoch and ticket
--define(DETAIL, 16#1000000000000). % the bit of a label above them: the request is followed in detail
--define(SPINS, 24).
--define(AHEAD, 16).
 -define(STEADY_US, 20).
 -define(TRY_US, 200).
--define(ARGS, 8). % maximum number of arguments that are sent
--define(ELEMENTS, 6). % of a tuple in them
--define(BYTES, 64). % of a binary
 -define(RESET_PROCESSES, 50000).
 
-%% ---- Match specs ----
-
-%% -> {ok, [{Ix, MFA, Spec}], [Note]} | {error, Binary}. If several tiers have one MFA, the first one gets it.
--spec compile(trace_config()) -> {ok, compiled(), [binary()]} | {error, binary()}.
-compile(#{tiers := Tiers, entry := Entry} = Config) ->
-    case kprof_identity_rule:rules(maps:get(identity, Config, none), Tiers, Entry) of
-        {ok, Rules, Notes} ->
-            Specs = [{Ix, {M, F, A}, spec(Ix, A, maps:get(Ix, Rules, []), Config)} || {Ix, M, F, A} <- first_of(Tiers, [])],
-            {ok, Specs ++ [{sent, MFA, sent(Config)} || MFA <- senders(Config)], Notes};
-        Error ->
-            Error
-    end.
-
-%% The functions that send the message of a call to a server, if the time in mailboxes is measured. They are not tiers. All calls
-%% of gen_server, gen_statem, gen_event and of their Elixir counterparts go through gen:do_call/4, which has the pid. Without an
-%% entry there are no tokens, so the message and the call that it causes cannot be matched.
--spec senders(map()) -> [mfa()].
-senders(#{mailbox := true, entry := Entry, tiers := Tiers}) when Entry =/= none ->
-    case [tier || {_, gen, do_call, 4} <- Tiers] of
-        [] -> [{gen, do_call, 4}];
-        _ -> []
-    end;
-senders(_) ->
-    [].
-
-%% Only messages of requests to processes of this node.
-sent(Config) ->
-    Guards = [{is_seq_trace}, {'<', {get_tcw}, ?BRAKE bsl ?TICKET_BITS}, {is_pid, '$1'}, {'=:=', {node, '$1'}, {node}}],
-    [{['$1', '_', '_', '_'], Guards, [{message, {{'$1', label(), caller(Config)}}}]}].
-
-%% The same patterns of tiers other than the entry, for calls of requests with this ticket or a later one.
--spec since(non_neg_integer(), compiled()) -> compiled().
-since(Ticket, Specs) ->
-    Recent = {'>=', ticket_of(label()), Ticket}, % a label that is a pid counts as recent
-    [{Ix, MFA, [{Head, Guards, told_if(Recent, Body)} || {Head, Guards, Body} <- Spec]} || {Ix, MFA, Spec} <- Specs].
-
-%% Guards cannot read the token.
-told_if(Condition, Body) ->
-    {Traced, [{message, Payload}]} = lists:partition(fun(Action) -> element(1, Action) =/= message end, Body),
-    {Exceptions, Others} = lists:partition(fun(Action) -> Action =:= {exception_trace} end, Traced),
-    Others ++ [{message, all_of([Condition | Exceptions] ++ [Payload])}].
-
-%% For a capture: the calling process is not recorded again.
--spec capture() -> match_spec().
-capture() -> [{'_', [], [{trace, [call], []}]}].
-
-first_of([{_, M, F, A} = T | Rest], Seen) ->
-    case lists:member({M, F, A}, Seen) of
-        true -> first_of(Rest, Seen);
-        false -> [T | first_of(Rest, [{M, F, A} | Seen])]
-    end;
-first_of([], _) ->
-    [].
-
-spec(Ix, A, Rules, #{entry := Ix} = Config) ->
-    passed_over(Config) ++ lists:append([entry(Ix, Rule, Config) || Rule <- clauses(Rules, A, Config)]);
-spec(Ix, A, Rules, #{entry := none} = Config) ->
-    passed_over(Config) ++
-        [{Head, Guards, self_counted(Config) ++ full(Config) ++ [{message, payload(Ix, 0, Head, Name, Rules, Config)}]} || {Head, Guards, Name} <- clauses(Rules, A, Config)];
-spec(Ix, A, Rules, Config) ->
-    [
-        {Head, [{is_seq_trace}, {'<', {get_tcw}, ?BRAKE bsl ?TICKET_BITS} | Guards],
-            full(Config) ++ detail_switch(Config) ++ [{message, payload(Ix, label(), Head, Name, Rules, Config)}]}
-     || {Head, Guards, Name} <- clauses(Rules, A, Config)
-    ].
-
-clauses(Rules, A, Config) ->
-    All = Rules ++ [{'_', [], undefined}],
-    case maps:get(args, Config, false) of
-        true -> [{variables(Head, A), Guards, Name} || {Head, Guards, Name} <- All];
-        false -> All
-    end.
-
-payload(Ix, Label, Head, _, [], Config) -> {{Ix, Label, caller(Head, Config)}};
-payload(Ix, Label, Head, Name, _, Config) -> {{Ix, Label, caller(Head, Config), Name}}.
-
-full(#{returns := full}) -> [{exception_trace}];
-full(_) -> [].
-
-caller(Head, #{args := true} = Config) -> {{caller(Config), arguments(Head)}};
-caller(_, Config) -> caller(Config).
-
-caller(#{returns := full}) -> 0;
-caller(_) -> {caller}.
-
-%% ---- Arguments (--slow-args) ----
-
-%% A match spec cannot measure the size of a term, but guards can test for small terms. Only these are copied. An argument is
-%% {Value, Prefix, Tuple, Map, List}, all false but one; all false if it is none of these.
-%%   Value: {V}, V small                 Prefix: {Bytes, <<the first of them>>}
-%%   Tuple: {Size, {V} | false, ...}     Map: how many keys     List: {{V} | false}, of its head
-%% Every argument that is sent has its own variable.
-variables('_', A) -> variables(lists:duplicate(A, '_'), A);
-variables(Head, _) -> variables_from(Head, 1).
-
-variables_from(['_' | Rest], I) when I =< ?ARGS -> [list_to_atom("$" ++ integer_to_list(900 + I)) | variables_from(Rest, I + 1)];
-variables_from([P | Rest], I) -> [P | variables_from(Rest, I + 1)];
-variables_from([], _) -> [].
-
-arguments(Head) ->
-    More = ['...' || length(Head) > ?ARGS],
-    {list_to_tuple([argument(P) || P <- lists:sublist(Head, ?ARGS)] ++ More)}.
-
-argument(X) when is_atom(X), X =/= '_' ->
-    case kprof_check:variable(X) of
-        true -> {{value(X), prefix(X), elements(X), {'andalso', {is_map, X}, {map_size, X}}, head_of(X)}};
-        false -> '...'
-    end;
-argument(_) ->
-    '...'.
-
-value(X) -> {'andalso', small(X), {{X}}}.
-
-small(X) ->
-    {'orelse', {is_atom, X}, {is_pid, X}, {is_float, X}, {is_reference, X}, {'=:=', X, []},
-        {'andalso', {is_integer, X}, {'<', X, two_to_64()}, {'>', X, -two_to_64()}},
-        {'andalso', {is_binary, X}, {'=<', {byte_size, X}, ?BYTES}}}.
-
-%% As a constant it would be a literal of the module (merge.escript).
-two_to_64() ->
-    <<N:72>> = <<1, 0:64>>,
-    N.
-
-prefix(X) -> {'andalso', {is_binary, X}, {'>', {byte_size, X}, ?BYTES}, {{{byte_size, X}, {binary_part, X, 0, ?BYTES}}}}.
-
-elements(X) ->
-    Told = [{'andalso', {'>=', {size, X}, I}, value({element, I, X})} || I <- lists:seq(1, ?ELEMENTS)],
-    {'andalso', {is_tuple, X}, {list_to_tuple([{size, X} | Told])}}.
-
-head_of(X) -> {'andalso', {is_list, X}, {'=/=', X, []}, {{value({hd, X})}}}.
-
-%% ---- Tokens ----
-
-label() -> {element, 2, {get_seq_token}}.
-low() -> {'band', label(), ?LOW}.
-
-%% Two clauses of the match spec for each clause of the rule: a process that already has a token sends the old label, too.
-%% Elements of a tuple, and the arguments of a function, are evaluated from right to left: the last element is the label from
-%% before the actions.
-entry(Ix, {Head, Guards, Name}, #{epoch := Epoch} = Config) ->
-    Ticket = ticket(Epoch, {set_seq_token, label, {self}}) ++ detail_draw(Config),
-    C = caller(Head, Config),
-    [
-        {Head, [{is_seq_trace} | Guards],
-            full(Config) ++ [{message, {{Ix, label(), C, Name, {'=:=', 0, {list_to_tuple(lists:reverse(Ticket))}}, label()}}}] ++ detail_switch(Config)},
-        {Head, Guards, Ticket ++ full(Config) ++ [{message, {{Ix, label(), C, Name, entry}}}] ++ detail_switch(Config)}
-    ].
-
-%% ---- Detail: some of the sampled requests, with the scheduling of their processes ----
-
-%% Sets the bit in the label of 1 request in N. The hash is not that of the sampling, so that the two choices are independent. If
-%% the label is a pid (no ticket), the hash fails, and the comparison is false.
-detail_draw(#{detail := N}) when N > 0 ->
-    P1 = 2147483399,
-    P2 = 2147483647,
-    Hash = {'rem', {'*', {'+', 1, {'rem', {'*', {'band', label(), ?TICKETS}, 40692}, P1}}, 16807}, P2},
-    [{'andalso', {'<', Hash, P2 div N}, {set_seq_token, label, {'bor', ?DETAIL, {'band', label(), ?WITHOUT_DETAIL}}}}];
-detail_draw(_) ->
-    [].
-
-%% A call of such a request sets the flags of its process. To clear them here would cost each call of other requests 0.3 us. The
-%% bit is the highest one of a label, so one comparison is enough for other requests; a pid is greater than any number.
-detail_switch(#{detail := N, detail_flags := Flags}) when N > 0 ->
-    [{'andalso', {'>=', label(), ?DETAIL}, {is_integer, label()}, {trace, [], Flags}}];
-detail_switch(_) ->
-    [].
+%% ---- Labels and tickets ----
 
 -spec detail_label() -> pos_integer().
 detail_label() -> ?DETAIL.
@@ -218,64 +41,6 @@ detail_label() -> ?DETAIL.
 %% True if the label, a number, is that of a request of this session.
 -spec of_epoch(non_neg_integer(), pos_integer()) -> boolean().
 of_epoch(Label, Epoch) -> (Label band ?WITHOUT_DETAIL) bsr 32 =:= Epoch.
-
-%% First clause: unsampled calls. They dominate the cost on a busy node, so it has only one guard, makes no token, and clears an
-%% old token. The guard is evaluated once: another process may change the word at any time, and a call that is sampled for one
-%% clause, but not for the next one, would keep the token of an earlier request. Without an entry, calls have no tokens.
-passed_over(#{sample := N, entry := Entry}) -> [{'_', [lost(N)], passed(Entry)}].
-
-passed(none) -> [bump(1), {message, false}];
-passed(_) -> [{'andalso', {is_seq_trace}, {set_seq_token, sequential_trace_token, []}}, bump(ahead()), {message, false}].
-
-%% An entry of which no call is sampled.
--spec unsampled() -> match_spec().
-unsampled() -> [{'_', [], passed(entry)}].
-
-%% Without an entry, a sampled call takes no ticket: it only counts itself in the control word.
-self_counted(#{}) -> [bump(1)].
-
-%% False for 1 call in N. With a cut in the control word, N is doubled for each step of the cut. A change of the cut therefore
-%% needs no change of a pattern. The hash of the ticket uses two primes, because with one alone, some calls of a periodic
-%% workload would be sampled too often or too rarely.
-lost(N) ->
-    P1 = 2147483647,
-    P2 = 2147483629,
-    Zero = 462063239, % Zero * 69621 rem P2 = P2 - 1: a ticket of 0 is sampled only if every call is
-    Ticket = ticket_of({get_tcw}),
-    Hash = {'rem', {'*', {'rem', {'+', Zero, {'*', Ticket, 48271}}, P1}, 69621}, P2},
-    {'>=', Hash, {'bsr', most(P2, N), {'-', {'bsr', {get_tcw}, ?TICKET_BITS}, 1}}}.
-
-%% A call with a hash below this is sampled, without a cut. P2: one more than the largest hash.
-most(P2, 1) -> P2;
-most(P2, N) -> P2 div N.
-
-%% One more call in the control word. Not atomic: a lost count only means that two calls share a sampling decision. A
-%% process that finds that the word has changed since it read it may have set it back by the tickets that others have taken
-%% since: it skips Ahead tickets, so that no two requests get the same. Every ticket that it skips counts as a call, so Ahead is
-%% not more than needed: 1 if calls take no tickets. Ticket 0: a process is taking a ticket (ticket/2).
-bump(Ahead) ->
-    {'orelse',
-        {'=:=', 0, ticket_of({get_tcw})},
-        {'=:=', {get_tcw}, {'+', 1, {set_tcw, after_it({get_tcw}, 1)}}},
-        {'=:=', 0, {set_tcw, after_it({get_tcw}, Ahead)}}}.
-
-%% Between the two actions that read and write the word, another scheduler has time for one call.
-ahead() -> min(?AHEAD, max(1, erlang:system_info(schedulers_online) - 1)).
-
-%% The word that is N tickets after this one; after the last ticket comes 1.
-after_it(Word, N) -> {'bor', {'band', {get_tcw}, ?CUT_BITS}, {'+', 1, {'rem', {'+', N - 1, ticket_of(Word)}, ?TICKETS}}}.
-
-ticket_of(Word) -> {'band', Word, ?TICKETS}.
-
-%% An atomic ticket. set_tcw exchanges values: a process that reads a number owns it until it writes the next one. A process
-%% that reads 0 tries again, and finally uses Otherwise. The label of the token serves as the variable that match specs lack.
-ticket(Epoch, Otherwise) ->
-    Take = {set_seq_token, label, {'bor', Epoch bsl 32, {set_tcw, {'band', {get_tcw}, ?CUT_BITS}}}},
-    Put = {'=:=', 0, {set_tcw, after_it(low(), 1)}},
-    [Take, {'orelse', again(?SPINS, Take, Otherwise), Put}].
-
-again(0, _, Otherwise) -> {'andalso', {'=:=', 0, ticket_of(label())}, Otherwise};
-again(N, Take, Otherwise) -> {'andalso', {'=:=', 0, ticket_of(label())}, {'andalso', Take, again(N - 1, Take, Otherwise)}}.
 
 -spec ticket_range() -> pos_integer().
 ticket_range() -> ?TICKETS + 1.
@@ -329,52 +94,7 @@ ours(Word) -> Word > ?TICKETS.
 -spec held(non_neg_integer()) -> boolean().
 held(Word) -> Word band ?TICKETS =:= 0.
 
-
 %% ---- A full trace (kprof_full_tracer) ----
-
-%% The match spec of every function: the event has the function that the call returns to.
--spec full_function() -> match_spec().
-full_function() -> [{'_', [], [{message, {caller}}]}].
-
-%% The match spec of the function that starts the request, as a meta pattern: processes need no flag for it. The first call
-%% that matches exchanges the control word (atomic: no other call can follow), marks its request with a token, and sets the
-%% flags of its own process. The word and the label say which attempt it is. Clauses: of an identity rule, whose result must be
-%% one of Values, or true. Until the first call returns, calls with its token belong to the request. A later one, for example
-%% in a connection that still has the token, is another request: its token is cleared.
--spec full_entry(kprof_identity_rule:clauses(), true | [term()], full_words(), {integer(), [atom() | tuple()]}) -> match_spec().
-full_entry(Clauses, Values, {Armed, Fired, Late, _}, {Label, Flags} = Mark) ->
-    [
-        {Head, [{'=:=', {get_tcw}, Armed} | Guards],
-            [{message, all_of(wanted(Name, Values) ++ [{'=:=', Armed, {set_tcw, Fired}}, {set_seq_token, label, Label}] ++ followed(Flags, true))}]}
-     || {Head, Guards, Name} <- Clauses
-    ] ++ full_called([{'_', [], undefined}], true, {'=:=', {get_tcw}, Fired}, Mark) ++
-        [{'_', [{is_seq_trace}, {'=:=', {get_tcw}, Late}], [{set_seq_token, sequential_trace_token, []}, {message, false}]}].
-
-%% The match spec of a function that another process calls for the request: only where the token has its label. Clauses,
-%% Values: a rule that the request must fulfil here; its event says whether it does.
--spec full_tier(kprof_identity_rule:clauses(), true | [term()], full_words(), {integer(), [atom() | tuple()]}) -> match_spec().
-full_tier(Clauses, Values, {_, Fired, Late, _}, Mark) ->
-    full_called(Clauses ++ [{'_', [], undefined}], Values, {'orelse', {'=:=', {get_tcw}, Fired}, {'=:=', {get_tcw}, Late}}, Mark).
-
-full_called(Clauses, Values, Word, {Label, Flags}) ->
-    [
-        {Head, [{is_seq_trace}, Word | Guards], [{message, all_of([{'=:=', label(), Label}] ++ followed(Flags, given(Name, Values)))}]}
-     || {Head, Guards, Name} <- Clauses
-    ].
-
-followed(Flags, Given) -> [{exception_trace}, {'orelse', {trace, [], Flags}, true}, {{full, {caller}, Given}}].
-
-all_of(Conditions) -> list_to_tuple(['andalso' | Conditions]).
-
-wanted(true, true) -> [];
-wanted(Name, Values) -> [one_of(Name, Values)].
-
-given(undefined, _) -> false;
-given(Name, Values) -> one_of(Name, Values).
-
-one_of(Name, true) -> {'=:=', Name, {const, true}};
-one_of(Name, [Value]) -> {'=:=', Name, {const, Value}};
-one_of(Name, Values) -> list_to_tuple(['orelse' | [{'=:=', Name, {const, Value}} || Value <- Values]]).
 
 %% The four words continue from the control word before the first attempt. They contain the brake, so no tier is traced
 %% meanwhile. Attempt: 0, 1, ...
@@ -391,6 +111,16 @@ full_label(Epoch, {Armed, _, _, _}) -> Epoch bsl 32 bor Armed.
 %% -> the word before
 -spec set_word(pos_integer()) -> non_neg_integer().
 set_word(Word) -> erlang:system_flag(trace_control_word, Word).
+
+%% ---- Match specs by which the agent knows its own patterns ----
+
+%% For a capture: the calling process is not recorded again.
+-spec capture() -> match_spec().
+capture() -> [{'_', [], [{trace, [call], []}]}].
+
+%% The match spec of every function: the event has the function that the call returns to.
+-spec full_function() -> match_spec().
+full_function() -> [{'_', [], [{message, {caller}}]}].
 
 %% ---- The VM: the only calls that set or clear anything. Session: none (the common trace) or a session of `trace` ----
 

@@ -52,7 +52,7 @@ per_second(#s{tier_rates = #tier_rates{rates = Rates}}) -> lists:sum(maps:values
 %% Entries are counted by the ticket.
 begun(#s{tracing = Tracing, tier_rates = #tier_rates{rates = Rates}, session = Session, counting = Counting} = S) ->
     #tracing{trace_config = #{tiers := Tiers, entry := Entry}, set = Set} = Tracing,
-    Called = [{M, F, A} || {Ix, M, F, A} <- Tiers, Ix =/= Entry] ++ kprof_spec:senders(Tracing#tracing.trace_config),
+    Called = [{M, F, A} || {Ix, M, F, A} <- Tiers, Ix =/= Entry] ++ kprof_match_spec:senders(Tracing#tracing.trace_config),
     All = [MFA || MFA <- Called, is_map_key(MFA, Set)],
     Known = maps:with(All, Rates),
     Resting = S#s.tier_rates#tier_rates.resting,

@@ -379,7 +379,7 @@ compiled(#{returns := Returns} = Config, Vm, S) ->
         false -> patterns(Config, S#s{tracing = S#s.tracing#tracing{trace_config = Config}})
     end.
 
-patterns(Config, S) -> kprof_spec:compile((kprof_limits:with_detail(Config, S))#{epoch => S#s.epoch, sample := kprof_sampling:of_patterns(S)}).
+patterns(Config, S) -> kprof_match_spec:compile((kprof_limits:with_detail(Config, S))#{epoch => S#s.epoch, sample := kprof_sampling:of_patterns(S)}).
 
 %% -> {The functions that are left to other tracers, S}
 apply_config(Config, Specs, #s{tracing = #tracing{trace_config = Old, on = On}} = S) ->

@@ -32,14 +32,14 @@ static const char script[] = CALLS "io:put_chars(Hex([kprof_capture_args:call(C)
 
 /* Applies each rule of KPROF_RULES to each call, with the agent's match specs; gives the names as
  * the relay sends them. */
-static const char node_names[] =
-    CALLS "Name = fun(Rule, Call) ->"
-          " {ok, [{0, _, Spec}], []} = kprof_spec:compile(#{tiers => [{0, m, f, 2}], entry => none,"
-          "  identity => list_to_binary(Rule), returns => full, sample => 1, epoch => 1}),"
-          " {ok, {0, 0, 0, Value}, _, _} = erlang:match_spec_test(Call, Spec, trace),"
-          " kprof_name:name(Value) end,"
-          "[io:put_chars([Hex(Name(R, C)), 10]) || R <- string:lexemes(os:getenv(\"KPROF_RULES\"), "
-          "[10]), C <- Calls]";
+static const char node_names[] = CALLS
+    "Name = fun(Rule, Call) ->"
+    " {ok, [{0, _, Spec}], []} = kprof_match_spec:compile(#{tiers => [{0, m, f, 2}], entry => none,"
+    "  identity => list_to_binary(Rule), returns => full, sample => 1, epoch => 1}),"
+    " {ok, {0, 0, 0, Value}, _, _} = erlang:match_spec_test(Call, Spec, trace),"
+    " kprof_name:name(Value) end,"
+    "[io:put_chars([Hex(Name(R, C)), 10]) || R <- string:lexemes(os:getenv(\"KPROF_RULES\"), "
+    "[10]), C <- Calls]";
 
 static struct value_tree *set;
 
