@@ -7,7 +7,7 @@
 %% was. So the costs are ratios to the time of a loop (loop_ns/0, measured beside each call), and those of unsampled calls are
 %% measured at two distances between calls (at/3).
 -module(kprof_calibration).
--export([calibrate/3, loop_ns/0, at/3]).
+-export([calibrate/3, calibrate/4, loop_ns/0, at/3]).
 -export([calibration_plain/1, calibration_told/3, calibration_tier/1, calibration_miss/1, calibration_full/1, calibration_entry/1, calibration_rare/1, calibration_rare0/1, calibration_hit0/1, calibration_counted/1, calibration_detail/1, calibration_draw/1, sink/1, beside/1]).
 -export_type([costs/0]).
 
@@ -19,7 +19,8 @@
     detail := non_neg_integer(), draw := non_neg_integer(), loop := non_neg_integer(), close := #{miss := ns(), rare := ns(), rare0 := ns()}, assumed := boolean()
 }.
 
--define(MOST_MS, 300).
+-define(ENOUGH_MS, 1000). % on a busy node these processes wait for their turns most of the time
+-define(LATE_MS, 500). % after it, the measurement is given up
 -define(CALLS, 120). % of each kind
 -define(ENOUGH, 40). % at least this many must overlap with calls of the second process; if both processes share one scheduler, fewer calls seem to overlap
 -define(CONTENDED, 170). % percent of the cost of a call alone: a call while others make calls, if that could not be measured
@@ -62,8 +63,8 @@
 %% unsampled call without an entry; hit0: a sampled one (lean); miss: a tier outside of a request; count: call_count. detail: added to each call of a
 %% request that is not a detailed one, if others are; draw: added to that for a call of the entry.
 assumed() ->
-    #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 450, rare0 => 400, hit0 => 1700, miss => 250, count => 50, detail => 60, draw => 120,
-        loop => 0, close => #{rare => 350, rare0 => 300, miss => 180}, assumed => true}.
+    #{hit => 2000, full => 2200, args => 2000, entry => 4500, rare => 550, rare0 => 550, hit0 => 2200, miss => 350, count => 50, detail => 60, draw => 120,
+        loop => 0, close => #{rare => 450, rare0 => 450, miss => 250}, assumed => true}.
 
 %% The time of a loop, now, in nanoseconds: how fast this scheduler's core is. The process may be interrupted in it, so the
 %% shortest of some times counts.
@@ -99,14 +100,19 @@ far(GapNs, Loop) ->
 
 %% Isolated: the VM has sessions; Others: another tracer is active.
 -spec calibrate(boolean(), boolean(), pos_integer()) -> costs().
-calibrate(false, true, _) ->
+calibrate(Isolated, Others, Epoch) -> calibrate(Isolated, Others, Epoch, ?ENOUGH_MS).
+
+%% After EnoughMs no other kind of call is measured.
+-spec calibrate(boolean(), boolean(), pos_integer(), non_neg_integer()) -> costs().
+calibrate(false, true, _, _) ->
     assumed();
-calibrate(Isolated, _, Epoch) ->
-    {P, R} = spawn_monitor(fun() -> exit({measured, measure(Isolated, Epoch)}) end),
+calibrate(Isolated, _, Epoch, EnoughMs) ->
+    Until = erlang:monotonic_time(millisecond) + EnoughMs,
+    {P, R} = spawn_monitor(fun() -> exit({measured, measure(Isolated, Epoch, Until)}) end),
     receive
-        {'DOWN', R, _, _, {measured, Costs}} -> maps:merge(assumed(), Costs);
+        {'DOWN', R, _, _, {measured, Costs}} -> Costs;
         {'DOWN', R, _, _, _} -> given_up(Isolated)
-    after ?MOST_MS ->
+    after EnoughMs + ?LATE_MS ->
         exit(P, kill),
         receive {'DOWN', R, _, _, _} -> given_up(Isolated) end
     end.
@@ -115,7 +121,7 @@ given_up(Isolated) ->
     Isolated orelse unset(none),
     assumed().
 
-measure(Isolated, Epoch) ->
+measure(Isolated, Epoch, Until) ->
     Sink = spawn_opt(kprof_calibration, sink, [self()], [link, {message_queue_data, off_heap}]),
     erlang:suspend_process(Sink), % like the relay, which works only now and then
     Session = kprof_spec:session(Isolated, me(), Sink),
@@ -125,7 +131,7 @@ measure(Isolated, Epoch) ->
     1 = kprof_spec:flags({Session, Sink}, self(), true, ?FLAGS),
     At = atomics:new(3, []),
     Peer = peer(At, {Session, Sink}),
-    Costs = run(At, {Session, Sink}, Detail),
+    Costs = run(At, {Session, Sink}, Detail, Until),
     ended(At, Peer),
     seq_trace:set_token([]), % the exit signal must not carry a token to the controller
     kprof_spec:flags({Session, Sink}, self(), false, [all]),
@@ -135,41 +141,54 @@ measure(Isolated, Epoch) ->
     exit(Sink, kill),
     Costs.
 
-run(At, {_, Sink} = Tracer, Detail) ->
+run(At, {_, Sink} = Tracer, Detail, Until) ->
     %% Memory that is new to the VM is slow: messages need some that was used before.
     typical(?ENTRY, ?CLOSE, 0, At),
     emptied(Sink),
     {Base, Loop} = typical(?PLAIN, ?PAUSE, 0, At),
-    Of = fun(Kinds, Pause) -> [{Name, typical(What, Pause, Base, At)} || {Name, What} <- Kinds, emptied(Sink)] end,
+    Of = fun(Kinds, Pause) -> [{Name, typical(What, Pause, Base, At)} || {Name, What} <- Kinds, is_time(Until), emptied(What, Sink)] end,
     Unsampled = [{miss, ?MISS}, {rare, ?RARE}, {rare0, ?RARE0}],
     Far = Of(Unsampled, ?FAR),
+    Sent = Of([{hit, ?TIER}, {entry, ?ENTRY}, {hit0, ?HIT0}], ?PAUSE),
     Close = Of(Unsampled, ?CLOSE),
     Count = Of([{count, ?COUNTED}], ?PAUSE),
-    Sent = Of([{hit0, ?HIT0}, {hit, ?TIER}, {entry, ?ENTRY}, {args, ?TOLD}] ++ [Kind || Detail, Kind <- [{detail, ?DETAIL}, {draw, ?DRAW}]], ?PAUSE),
+    More = Of([{args, ?TOLD}] ++ [Kind || Detail, Kind <- [{detail, ?DETAIL}, {draw, ?DRAW}]], ?PAUSE),
     kprof_spec:flags(Tracer, self(), false, [return_to]),
     Full = Of([{full, ?FULL}], ?PAUSE),
-    Loops = [L || {_, {_, L}} <- Far ++ Close ++ Count ++ Sent ++ Full],
+    Loops = [L || {_, {_, L}} <- Far ++ Close ++ Count ++ Sent ++ More ++ Full],
     Usual = lists:sum([Loop | Loops]) / (1 + length(Loops)),
     Ns = fun(Measured, Percent) -> maps:from_list([{Name, max(1, round(Ratio * Usual * Percent / 100))} || {Name, {Ratio, _}} <- Measured]) end,
-    Costs = maps:merge(Ns(Far ++ Count, ?INDIRECT), Ns(Sent ++ Full, ?INDIRECT_SENT)),
-    differences(Costs#{loop => max(1, round(Usual)), close => Ns(Close, ?INDIRECT), assumed => false}).
+    completed(maps:merge(Ns(Far ++ Count, ?INDIRECT), Ns(Sent ++ More ++ Full, ?INDIRECT_SENT)), Ns(Close, ?INDIRECT), max(1, round(Usual))).
 
-%% The tracer has read its messages.
+%% Values are assumed for the kinds for which there was no time.
+completed(Measured, Close, Loop) ->
+    Costs = maps:merge(assumed(), differences(Measured)),
+    Main = [x || Kind <- [miss, rare, rare0, hit, entry, hit0], is_map_key(Kind, Measured)],
+    Costs#{loop := Loop, close := maps:merge(maps:with([miss, rare, rare0], Costs), Close), assumed := length(Main) < 6}.
+
+is_time(Until) -> erlang:monotonic_time(millisecond) < Until.
+
+%% The tracer has read the messages that calls of the kind before have sent; it must be scheduled for this.
+emptied(What, _) when What =:= ?MISS; What =:= ?RARE; What =:= ?RARE0; What =:= ?COUNTED -> true;
+emptied(_, Sink) -> emptied(Sink).
+
 emptied(Sink) ->
     Sink ! {self(), read},
     erlang:resume_process(Sink),
     receive {Sink, read} -> erlang:suspend_process(Sink) end.
 
-%% What is added to other kinds.
-differences(#{hit := Hit, entry := Entry, args := Told} = Costs0) ->
+%% What is added to other kinds, which are measured before these.
+differences(#{args := Told, hit := Hit, entry := Entry} = Costs0) ->
     Costs = Costs0#{args := max(1, Told - Hit)},
     case Costs of
         #{detail := Detail, draw := Draw} ->
             Check = added(Detail - Hit, ?MOST_CHECK_NS),
             Costs#{detail := Check, draw := added(Draw - Entry - Check, ?MOST_DRAW_NS)};
         _ ->
-            Costs
-    end.
+            maps:remove(detail, Costs)
+    end;
+differences(Costs) ->
+    Costs.
 
 %% The small difference of two measurements: on a busy machine, their errors are larger than that.
 added(Ns, Most) -> min(Most, max(0, Ns)).

@@ -357,6 +357,12 @@ cost_is_measured(T) ->
         not Assumed andalso Hit > Count
     end),
     ?soon(fun() -> maps:get(assumed, Calibrate(true)) =:= not Isolated end),
+    %% a busy node has less time for it: what was not measured is assumed
+    #{assumed := true, hit := Usual} = rpc:call(T, kprof_calibration, calibrate, [Isolated, false, ?EPOCH, 0]),
+    #{hit := Usual} = rpc:call(T, kprof_calibration, calibrate, [false, true, ?EPOCH]),
+    Workers = run_forever(T, 20),
+    ?check(not maps:get(assumed, rpc:call(T, kprof_calibration, calibrate, [Isolated, false, ?EPOCH, ?PATIENCE]))),
+    stop_workers(Workers),
     Own = [{kprof_calibration, calibration_told, 3} | [{kprof_calibration, list_to_atom("calibration_" ++ F), 1} || F <- ["plain", "tier", "miss", "full", "entry", "rare", "rare0", "hit0", "counted", "detail", "draw"]]],
     Left = rpc:call(T, agent_load, left, [Own, ?MODULES]),
     ?equal(maps:with([processes, patterns, counters, flags, new, sessions, tokens], Left), #{processes => [], patterns => [], counters => [], flags => [], new => [], sessions => 0, tokens => 0}),

@@ -14,9 +14,18 @@ t3(X, N) -> impact_hot:work(X, 2 * N).
 tier(X, N) -> [impact_hot:work(X, N)].
 hot(X) -> X + 1.
 
-%% The copy of this module calls the same code: two copies of a loop may differ by 20 % in speed, by their addresses.
+%% The copy of this module calls the same code: two copies of a loop may differ by 20 % in speed, by their addresses. It does
+%% something of what applications do. A loop that only computes is no measure: it runs up to 3 % faster or slower after a traced
+%% call, for as long as it lasts, depending on where the VM was loaded (Intel, model 207).
 work(X, 0) -> X;
-work(X, N) -> work((X * 7 + N) band 16#ffff, N - 1).
+work(X, N) -> work(some(X, N), N - 1).
+
+some(X, N) ->
+    Map = #{a => N, b => [X, N], <<"key">> => {X, x}, d => N bsl 3},
+    #{b := [A | _], <<"key">> := {B, _}} = Map,
+    Sorted = lists:keysort(1, [{(A * 7) rem 13, a}, {B rem 5, b}, {N rem 7, c}, {3, d}]),
+    Bytes = list_to_binary([<<N:16>>, integer_to_list(A), [K || {K, _} <- Sorted]]),
+    (byte_size(Bytes) + erlang:phash2(Sorted) + map_size(Map#{N => Sorted}) + length(binary_to_list(Bytes))) band 16#ffff.
 
 %% What: request, tier or hot. N: rounds of work per call. A copy of this module with another name is never traced: to
 %% switch tracing off from one call to the next, the loops call this copy.
@@ -81,6 +90,6 @@ part(Ms) ->
 
 %% The number of rounds of work that take this many ns on this machine now: the minimum of some tries.
 rounds(Ns) ->
-    N = 100000,
+    N = 10000,
     Least = lists:min([element(1, timer:tc(fun() -> work(1, N) end)) || _ <- lists:seq(1, 20)]),
     max(1, N * Ns div (Least * 1000)).
