@@ -23,17 +23,20 @@
 -define(LATE_MS, 500). % after it, the measurement is given up
 -define(CALLS, 120). % of each kind
 -define(ENOUGH, 40). % at least this many must overlap with calls of the second process; if both processes share one scheduler, fewer calls seem to overlap
--define(CONTENDED, 170). % percent of the cost of a call alone: a call while others make calls, if that could not be measured
--define(PAUSE, 6000). % iterations before each call, 6 to 12 us: if calls follow each other faster, the caches still have all that a call needs
--define(CLOSE, 1500). % unsampled calls: two distances
--define(FAR, 12000).
--define(LOOP, 500). % iterations, ?LOOPS times
+-define(CONTENDED, 110). % percent of the cost of a call alone: a call while others make calls, if that could not be measured
+%% Pieces of work (works/2), some 0.35 us each.
+-define(PAUSE, 30). % before each call: if calls follow each other faster, the caches still have all that a call needs
+-define(CLOSE, 6). % unsampled calls: two distances
+-define(FAR, 40).
+-define(LOOP, 2). % ?LOOPS times
 -define(LOOPS, 3).
+-define(COLD_LOOPS, 16). % the first ones of a process that has just been woken take several times as long
 -define(SLOWEST, 3). % times the speed at attach, in both directions
 -define(LONGEST, 3). % medians
 %% Percent: a traced call also slows down the code after it (its caches, and its memory if a message was sent), as `make impact PART=cost` shows.
--define(INDIRECT, 125).
--define(INDIRECT_SENT, 155).
+-define(INDIRECT, 118).
+-define(INDIRECT_SENT, 150).
+-define(HEAP, [monitor, {min_heap_size, 10000}]). % few collections
 -define(START_MS, 20). % maximum until the second process runs
 -define(SELDOM, 1000000).
 -define(FLAGS, [call, arity, monotonic_timestamp, return_to]).
@@ -69,13 +72,13 @@ assumed() ->
 %% The time of a loop, now, in nanoseconds: how fast this scheduler's core is. The process may be interrupted in it, so the
 %% shortest of some times counts.
 -spec loop_ns() -> pos_integer().
-loop_ns() -> max(1, nanoseconds(looped(?LOOPS, erlang:monotonic_time(), undefined))).
+loop_ns() -> max(1, nanoseconds(looped(?COLD_LOOPS, erlang:monotonic_time(), undefined))).
 
 %% Native time; undefined is greater than all numbers.
 looped(0, _, Least) ->
     Least;
 looped(N, Began, Least) ->
-    pause(?LOOP),
+    works(?LOOP, N),
     Now = erlang:monotonic_time(),
     looped(N - 1, Now, min(Least, Now - Began)).
 
@@ -92,11 +95,11 @@ at(#{loop := Then, close := #{miss := Miss, rare := Rare, rare0 := Rare0}} = Cos
 
 limited(Ratio) -> max(1 / ?SLOWEST, min(?SLOWEST, Ratio)).
 
-%% 0: as close as ?CLOSE iterations, 1: as far as ?FAR; between these the cost grows with the logarithm of the distance.
+%% 0: as close as ?CLOSE, 1: as far as ?FAR; between these the cost grows with the logarithm of the distance.
 far(_, Loop) when Loop == 0 -> 1;
 far(GapNs, Loop) ->
-    Iterations = max(?CLOSE, min(?FAR, GapNs * ?LOOP / Loop)),
-    math:log(Iterations / ?CLOSE) / math:log(?FAR / ?CLOSE).
+    Pieces = max(?CLOSE, min(?FAR, GapNs * ?LOOP / Loop)),
+    math:log(Pieces / ?CLOSE) / math:log(?FAR / ?CLOSE).
 
 %% Isolated: the VM has sessions; Others: another tracer is active.
 -spec calibrate(boolean(), boolean(), pos_integer()) -> costs().
@@ -108,7 +111,7 @@ calibrate(false, true, _, _) ->
     assumed();
 calibrate(Isolated, _, Epoch, EnoughMs) ->
     Until = erlang:monotonic_time(millisecond) + EnoughMs,
-    {P, R} = spawn_monitor(fun() -> exit({measured, measure(Isolated, Epoch, Until)}) end),
+    {P, R} = spawn_opt(fun() -> exit({measured, measure(Isolated, Epoch, Until)}) end, ?HEAP),
     receive
         {'DOWN', R, _, _, {measured, Costs}} -> Costs;
         {'DOWN', R, _, _, _} -> given_up(Isolated)
@@ -216,8 +219,8 @@ alone(_) -> case erlang:system_info(schedulers_online) of 1 -> 100; _ -> ?CONTEN
 samples(_, _, _, 0, _, Beside, Alone) ->
     {Beside, Alone};
 samples(What, At, Pause, N, Before, Beside, Alone) ->
-    pause(Pause - ?LOOPS * ?LOOP),
     Loop = looped(?LOOPS, erlang:monotonic_time(), undefined),
+    works(Pause - ?LOOPS * ?LOOP, N),
     Began = erlang:monotonic_time(),
     made(What, N),
     Sample = {Loop, erlang:monotonic_time() - Began},
@@ -233,8 +236,17 @@ mean(Samples) ->
     Most = ?LONGEST * lists:nth(N div 2 + 1, lists:sort(Samples)),
     lists:sum([min(Most, X) || X <- Samples]) / N.
 
-pause(0) -> ok;
-pause(N) -> pause(N - 1).
+%% Some of what applications do. A loop that only computes is no measure for the speed: on some CPUs, the same loop takes 0.7 us or
+%% 1.8, as what ran before it has it. The work takes few reductions, so that these processes seldom wait for their turn.
+works(0, X) -> X;
+works(N, X) -> works(N - 1, some_work(X, N)).
+
+some_work(X, N) ->
+    Map = #{a => N, b => [X, N], c => {X, N}},
+    #{b := [A | _], c := {B, _}} = Map,
+    Sorted = lists:keysort(1, [{(A * 7) rem 13, a}, {B rem 5, b}, {N rem 7, c}]),
+    Bytes = list_to_binary([integer_to_list(A), [K || {K, _} <- Sorted]]),
+    (byte_size(Bytes) + erlang:phash2(Sorted) + map_size(Map#{N => Sorted}) + length(binary_to_list(Bytes))) band 16#ffff.
 
 %% A second process that makes the same calls at the same time, on another scheduler: to send from two schedulers to one
 %% process, and to write the control word from both, costs up to twice as much as from one.
@@ -245,7 +257,7 @@ peer(At, Tracer) ->
         1 ->
             none;
         _ ->
-            {P, _} = Peer = spawn_opt(kprof_calibration, beside, [At], [link, monitor]),
+            {P, _} = Peer = spawn_opt(kprof_calibration, beside, [At], [link | ?HEAP]),
             1 = kprof_spec:flags(Tracer, P, true, ?FLAGS),
             runs(At, erlang:monotonic_time(millisecond) + ?START_MS),
             Peer
@@ -254,7 +266,7 @@ peer(At, Tracer) ->
 %% Until it runs on another scheduler.
 runs(At, Until) ->
     Before = atomics:get(At, ?PEER),
-    pause(2 * ?PAUSE),
+    works(2 * ?PAUSE, 1),
     case atomics:get(At, ?PEER) > Before orelse erlang:monotonic_time(millisecond) > Until of
         true -> ok;
         false ->
@@ -280,7 +292,7 @@ beside(At, Last, N) ->
         What ->
             What =:= Last orelse token(What),
             Pause = atomics:get(At, ?PAUSED),
-            pause(Pause div 2 + erlang:phash2(N, Pause)),
+            works(Pause div 2 + erlang:phash2(N, Pause), N),
             made(What, Last),
             atomics:add(At, ?PEER, 1),
             beside(At, What, N + 1)

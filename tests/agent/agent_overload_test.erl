@@ -468,8 +468,8 @@ cost_at_another_speed(_) ->
     ?equal(Of(500000, 1000000000), #{hit => 3000, rare => 1500, miss => 300}),
     ?equal(Of(5, 1), #{hit => 333, rare => 83, miss => 17}),
     ?equal(Of(500, 1), #{hit => 1000, rare => 250, miss => 50}),
-    %% in the middle between 1,500 and 12,000 iterations, of 500 in 500 ns, on the logarithmic scale
-    ?equal(Of(500, 1500 * math:sqrt(8)), #{hit => 1000, rare => 375, miss => 75}),
+    %% in the middle between 6 and 40 pieces of work, of 2 in 500 ns, on the logarithmic scale
+    ?equal(Of(500, 250 * math:sqrt(6 * 40)), #{hit => 1000, rare => 375, miss => 75}),
     %% an unknown speed at attach
     ?equal(maps:with([hit, miss], kprof_calibration:at(Costs#{loop := 0}, 700, 1)), #{hit => 1000, miss => 100}),
     %% the speed is smoothed over a second: 10,000 entries/s, 1 of 100,000 sampled; the machine is slower by half from now on
