@@ -86,7 +86,7 @@ refused({error, Text}) -> is_binary(Text);
 refused(_) -> false.
 
 check_own(T, Config) ->
-    {ok, Specs, _} = rpc:call(T, kprof_spec, compile, [Config]),
+    {ok, Specs, _} = rpc:call(T, kprof_match_spec, compile, [Config]),
     [?equal(rpc:call(T, kprof_check, check, [Spec]), ok) || {_, _, Spec} <- Specs].
 
 tickets_are_unique(T) ->
