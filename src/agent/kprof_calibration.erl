@@ -1,10 +1,10 @@
 %% What a traced call costs on this node, measured at attach with functions of the agent.
 %%
-%% Invariant: changes no process and no function except its own, leaves nothing set, ends within ?MOST_MS. If it may not measure
-%% (another tracer, no sessions) or cannot in time, the result is default costs, and assumed is true.
+%% Invariant: changes no process and no function except its own, leaves nothing set, ends within ?ENOUGH_MS + ?LATE_MS. If it
+%% may not measure (another tracer, no sessions) or cannot in time, the result has default costs, and assumed is true.
 %%
 %% The speed of a machine changes while a node runs, and the caches have less of what a call needs the longer ago the last one
-%% was. So the costs are ratios to the time of a loop (loop_ns/0, measured beside each call), and those of unsampled calls are
+%% was. So the costs are ratios to the time of some work (loop_ns/0, measured beside each call), and those of unsampled calls are
 %% measured at two distances between calls (at/3).
 -module(kprof_calibration).
 -export([calibrate/3, calibrate/4, loop_ns/0, at/3]).
@@ -36,7 +36,7 @@
 %% Percent: a traced call also slows down the code after it (its caches, and its memory if a message was sent), as `make impact PART=cost` shows.
 -define(INDIRECT, 118).
 -define(INDIRECT_SENT, 150).
--define(HEAP, [monitor, {min_heap_size, 10000}]). % few collections
+-define(HEAP, {min_heap_size, 10000}). % few collections
 -define(START_MS, 20). % maximum until the second process runs
 -define(SELDOM, 1000000).
 -define(FLAGS, [call, arity, monotonic_timestamp, return_to]).
@@ -111,7 +111,7 @@ calibrate(false, true, _, _) ->
     assumed();
 calibrate(Isolated, _, Epoch, EnoughMs) ->
     Until = erlang:monotonic_time(millisecond) + EnoughMs,
-    {P, R} = spawn_opt(fun() -> exit({measured, measure(Isolated, Epoch, Until)}) end, ?HEAP),
+    {P, R} = spawn_opt(fun() -> exit({measured, measure(Isolated, Epoch, Until)}) end, [monitor, ?HEAP]),
     receive
         {'DOWN', R, _, _, {measured, Costs}} -> Costs;
         {'DOWN', R, _, _, _} -> given_up(Isolated)
@@ -257,7 +257,7 @@ peer(At, Tracer) ->
         1 ->
             none;
         _ ->
-            {P, _} = Peer = spawn_opt(kprof_calibration, beside, [At], [link | ?HEAP]),
+            {P, _} = Peer = spawn_opt(kprof_calibration, beside, [At], [link, monitor, ?HEAP]),
             1 = kprof_spec:flags(Tracer, P, true, ?FLAGS),
             runs(At, erlang:monotonic_time(millisecond) + ?START_MS),
             Peer
