@@ -35,6 +35,7 @@
 -define(LONGEST, 3). % medians
 %% Percent: a traced call also slows down the code after it (its caches, and its memory if a message was sent), as `make impact PART=cost` shows.
 -define(INDIRECT, 118).
+-define(INDIRECT_COMMON, 130). % of unsampled calls on VMs without trace sessions
 -define(INDIRECT_SENT, 150).
 -define(HEAP, {min_heap_size, 10000}). % few collections
 -define(START_MS, 20). % maximum until the second process runs
@@ -144,7 +145,7 @@ measure(Isolated, Epoch, Until) ->
     exit(Sink, kill),
     Costs.
 
-run(At, {_, Sink} = Tracer, Detail, Until) ->
+run(At, {Session, Sink} = Tracer, Detail, Until) ->
     %% Memory that is new to the VM is slow: messages need some that was used before.
     typical(?ENTRY, ?CLOSE, 0, At),
     emptied(Sink),
@@ -161,7 +162,8 @@ run(At, {_, Sink} = Tracer, Detail, Until) ->
     Loops = [L || {_, {_, L}} <- Far ++ Close ++ Count ++ Sent ++ More ++ Full],
     Usual = lists:sum([Loop | Loops]) / (1 + length(Loops)),
     Ns = fun(Measured, Percent) -> maps:from_list([{Name, max(1, round(Ratio * Usual * Percent / 100))} || {Name, {Ratio, _}} <- Measured]) end,
-    completed(maps:merge(Ns(Far ++ Count, ?INDIRECT), Ns(Sent ++ More ++ Full, ?INDIRECT_SENT)), Ns(Close, ?INDIRECT), max(1, round(Usual))).
+    Indirect = case Session of none -> ?INDIRECT_COMMON; _ -> ?INDIRECT end,
+    completed(maps:merge(Ns(Far ++ Count, Indirect), Ns(Sent ++ More ++ Full, ?INDIRECT_SENT)), Ns(Close, Indirect), max(1, round(Usual))).
 
 %% Values are assumed for the kinds for which there was no time.
 completed(Measured, Close, Loop) ->

@@ -4,7 +4,7 @@
 %% many calls a counter is on for a part of each round, rounds get longer, and the last rate is used for the rest. A value of
 %% the controller; the caller passes the time of a step in native units. The time of calls is never counted (kprof_hazard: call_time).
 -module(kprof_call_count).
--export([new/4, step/2, due/2, stop/1, held/1, per_second/2, rates/1, clear/2, left/2, call_count/2]).
+-export([new/4, step/2, latest/2, due/2, stop/1, held/1, per_second/2, rates/1, clear/2, left/2, call_count/2]).
 -export_type([counts/0]).
 
 -define(SLICE_MS, 40).
@@ -68,6 +68,16 @@ step(Now, #c{phase = count, began = Began} = C0) ->
         false -> {0, Rest};
         true -> {max(?ROUND_MS, min(?MOST_REST_MS, ms(Cost * 1000 div (?BUDGET * schedulers()) - Span))), off(Rest)}
     end.
+
+%% Reads the counters that have been on for a while, without waiting for the end of the round.
+-spec latest(integer(), counts()) -> counts().
+latest(Now, #c{phase = count, began = Began} = C0) ->
+    case ms(Now - Began) >= ?SLICE_MS of
+        true -> (element(2, count_read(C0)))#c{began = Now, switches = switches()};
+        false -> C0
+    end;
+latest(_, C) ->
+    C.
 
 counting(Now, C) -> (count_on(C))#c{phase = count, began = Now, switches = switches()}.
 

@@ -1,7 +1,7 @@
 %% Makes match specs; kprof_spec sets them. A trace configuration (tiers, entry, identity rule, returns, sampling) becomes one
 %% match spec per tier. No side effects. PROTOCOL.md has the messages.
 -module(kprof_match_spec).
--export([compile/1, since/2, unsampled/0, senders/1, full_entry/4, full_tier/4]).
+-export([compile/1, since/2, unsampled/0, senders/1, uses_word/1, full_entry/4, full_tier/4]).
 
 -include("kprof_control_word.hrl").
 
@@ -32,6 +32,13 @@ senders(#{mailbox := true, entry := Entry, tiers := Tiers}) when Entry =/= none 
     end;
 senders(_) ->
     [].
+
+%% True for the match specs of tiers and senders. Hardly any other tracer uses the control word.
+-spec uses_word(term()) -> boolean().
+uses_word(T) when tuple_size(T) =:= 1, element(1, T) =:= get_tcw -> true;
+uses_word(T) when is_tuple(T) -> uses_word(tuple_to_list(T));
+uses_word([H | T]) -> uses_word(H) orelse uses_word(T);
+uses_word(_) -> false.
 
 %% Only messages of requests to processes of this node.
 sent(Config) ->

@@ -1,5 +1,5 @@
-%% The functions that have a pattern of the agent, as a value: #{MFA => pending | {Spec, Spec as the VM returns it}}. The
-%% controller shares it with the relay before it changes the VM, so that the surviving process can clean up. Below OTP 27 a
+%% The functions that have a pattern of the agent, as a value: #{MFA => pending | {Spec, Spec as the VM returns it}}; pending: it
+%% may have one. The controller shares it with the relay before it changes the VM, so that the surviving process can clean up. Below OTP 27 a
 %% function has one pattern: patterns of other tracers are not changed.
 -module(kprof_patterns).
 -export([set/4, put/2, put_fast/3, replace/3, clear/2, left/2, lost/2, missing/2, versions/1, held_back/2, taken/3, matched/3]).
@@ -79,7 +79,10 @@ clear(Session, Set) ->
         Set
     ).
 
-ours(_, _, pending) -> true;
+%% pending: another tracer may have set a pattern meanwhile.
+ours(none, MFA, pending) ->
+    Told = kprof_spec:pattern({none, match_spec}, MFA),
+    Told =:= kprof_tokens:clearing() orelse kprof_match_spec:uses_word(Told);
 %% The clearing match spec belongs to the agent, too: a process that was killed may have set it.
 ours(none, MFA, {_, Told}) -> lists:member(kprof_spec:pattern({none, match_spec}, MFA), [Told, kprof_tokens:clearing()]);
 ours(_, _, _) -> true.

@@ -35,14 +35,10 @@
 -define(SKIP, 1000).
 -define(HELD, 32000). % messages kept while the connection would block
 -define(MAX_WEIGHT_FACTOR, 16). % maximum factor on the weight of an event after drops
--define(LATE_MS, 200). % the VM delivers an event later than this only if the node is hardly running
--define(WEIGHTS, 8). % earlier weights that are remembered
 -define(HOLD_MS, 40). % maximum wait for a weight
 
 -define(NUDGE_MS, 50). % minimum time between two reports that the limit is exceeded
 -define(SEEN_US, 2000). % minimum time between two messages to the sampler
--define(ARGS_A_CALL, 1024). % bytes
--define(ARGS_A_SECOND, 1048576).
 
 %% #{controller, pid, counters, plan}: counters is the atomics array of kprof_counters.hrl.
 %% The limit of the VM (+hmax) does not apply to the relay: its own limits, which drop events, come first. -> {Relay, Pacer}
@@ -70,8 +66,7 @@ start(#{controller := Controller} = Opts) ->
     dropped = 0,
     read = 0, % events that were sent, held or dropped
     weighted = 0, % sum of their weights
-    weight = 1,
-    weights = [] :: [{integer(), pos_integer()}], % earlier weights, newest first: {until when (native), weight}
+    weights = kprof_weights:new() :: kprof_weights:weights(),
     debt = 0, % weight of dropped events, which is added to the next events
     gate = open, % open: forward; shut: count and discard (breaker open); idle: discard (tracing off: late returns)
     pending = queue:new(), % {batch, N, Weight, Messages} | off | {answer, Pid, Ref}, in order
@@ -94,8 +89,7 @@ start(#{controller := Controller} = Opts) ->
     blocked = 0, % since when (ms) the connection accepts no data; 0: it accepts data
     limit = none, % events per second, of kprof_breaker
     nudged = none, % when (ms) the controller was last told that the limit is exceeded
-    args_left = 0, % bytes of arguments in the second that began at args_at
-    args_at = -1000000000000, % ms
+    args = kprof_args_limit:new() :: kprof_args_limit:limit(),
     detail = none :: none | kprof_detail:detail(),
     detail_seq = 0, % messages with scheduling events sent
     detail_events = 0, % scheduling events, sent or dropped
@@ -130,8 +124,8 @@ loop(Acc, N, S) ->
 taken({trace_ts, _, return_to, _, _} = M, Acc, N, S) ->
     add(M, Acc, N, S);
 taken({trace_ts, _, call, _, Msg, _} = M, Acc, N, S) when tuple_size(element(3, Msg)) =:= 2 ->
-    {Less, S1} = argued(M, S),
-    add(Less, Acc, N, S1);
+    {Limited, Args} = kprof_args_limit:limited(M, S#s.args),
+    add(Limited, Acc, N, S#s{args = Args});
 taken({trace_ts, _, call, _, {_, _, _}, _} = M, Acc, N, S) ->
     add(M, Acc, N, S);
 taken({trace_ts, P, call, MFA, Msg, Ts} = M, Acc, N, S) ->
@@ -183,7 +177,7 @@ clocked(#s{clock = Last, run = Run} = S) ->
 
 %% Checks whether the slice is over. M: the last message.
 yielded(M, #s{slice_end = End, clock = Before} = S0) when Before > End ->
-    Age = Before - made(M),
+    Age = Before - kprof_weights:made(M),
     S = clocked(flooded(Age, guard(M, set_priority(Age, S0)))),
     counted(S), % the controller uses these counters, and a turn can be long
     rested(S);
@@ -253,41 +247,10 @@ skip(_, N, Ts, S) -> skipped(N + 1, owed(Ts, S)). % the first newer message is d
 skipped(0, S) -> S;
 skipped(_, S) -> lost_details(1, S). % perhaps a scheduling event
 
-%% ---- Weights: which sampling an event was made with ----
-
-%% The VM may deliver an event milliseconds after it was made, so it can arrive after the message that reports a new sampling.
-%% The time of the event shows which weight it has.
-weighed(N, _, #s{weight = N} = S) -> S;
-weighed(N, Since, #s{weight = Before, weights = Earlier} = S) ->
-    S#s{weight = N, weights = lists:sublist([{Since, Before} | Earlier], ?WEIGHTS)}.
-
-weight(Ts, #s{weight = Weight, weights = Earlier}) -> weight(Ts, Weight, Earlier).
-
-weight(Ts, _, [{Until, Weight} | Earlier]) when Ts < Until -> weight(Ts, Weight, Earlier);
-weight(_, Weight, _) -> Weight.
-
 %% An event was dropped.
 owed(Ts, #s{dropped = Dropped, debt = Debt, read = Read, weighted = Sum} = S) ->
-    Weight = weight(Ts, S),
+    Weight = kprof_weights:at(Ts, S#s.weights),
     S#s{dropped = Dropped + 1, debt = Debt + Weight, read = Read + 1, weighted = Sum + Weight}.
-
-%% Splits messages, newest first, into parts of one weight, oldest part first. When the last message is ?LATE_MS newer than
-%% the last change, earlier weights are forgotten.
-parts(Messages, N, #s{weights = []} = S) -> {[{N, S#s.weight, Messages}], S};
-parts([M | _] = Messages, N, #s{weights = [{Last, _} | _]} = S) ->
-    case to_ms(made(M) - Last) > ?LATE_MS of
-        true -> {[{N, S#s.weight, Messages}], S#s{weights = []}};
-        false -> {parts(Messages, S#s.weight, S#s.weights, []), S}
-    end.
-
-parts([], _, _, Parts) -> Parts;
-parts(Messages, Weight, [], Parts) -> [{length(Messages), Weight, Messages} | Parts];
-parts(Messages, Weight, [{Until, Before} | Earlier], Parts) ->
-    {Since, Older} = lists:partition(fun(M) -> made(M) >= Until end, Messages),
-    parts(Older, Before, Earlier, if Since =:= [] -> Parts; true -> [{length(Since), Weight, Since} | Parts] end).
-
-%% The time of an event.
-made(M) -> element(tuple_size(M), M).
 
 tick(Acc, N, #s{came = Came} = S0) ->
     S1 = clocked(blocked(deliver(batch(Acc, N, S0#s{came = Came + N})))),
@@ -325,10 +288,10 @@ counted(#s{counters = C} = S) ->
     atomics:put(C, ?ENTRIES, S#s.entries),
     atomics:add(C, ?NOTED, 1).
 
-control({weight, N, Since}, S) -> weighed(N, Since, S);
+control({weight, N, Since}, S) -> S#s{weights = kprof_weights:changed(N, Since, S#s.weights)};
 control(hold, S) ->
     %% the weight of the events that follow is not known before the last of them was made
-    receive {weight, N, Since} -> weighed(N, Since, S)
+    receive {weight, _, _} = Weight -> control(Weight, S)
     after ?HOLD_MS -> S
     end;
 control({cleanup, Plan}, S) -> S#s{plan = Plan};
@@ -369,9 +332,9 @@ batch(Messages, N, #s{detail = Detail0, plan = Plan} = S0) ->
 
 admitted(_, 0, S) ->
     S;
-admitted(Messages, N, S0) ->
-    {Parts, S} = parts(Messages, N, S0),
-    admit(Parts, N, S#s{read = S#s.read + N}).
+admitted(Messages, N, S) ->
+    {Parts, Weights} = kprof_weights:parts(Messages, N, S#s.weights),
+    admit(Parts, N, S#s{weights = Weights, read = S#s.read + N}).
 
 admit([], _, S) ->
     S;
@@ -477,28 +440,6 @@ details_dropped(#s{detail = Detail}) -> kprof_detail:dropped(Detail).
 
 send(#s{pid = Pid}, What) -> erlang:send(Pid, What, [nosuspend, noconnect]).
 
-%% ---- Arguments ----
-
-%% The match spec sends only small ones; here their sum is limited, per call and per second.
-argued({trace_ts, P, call, MFA, Msg, Ts}, S0) ->
-    {Caller, Args} = element(3, Msg),
-    {Told, S} = bounded(erlang:external_size(Args), Args, S0),
-    Msg1 = setelement(3, Msg, {Caller, Told}),
-    case kprof_name:clip(Msg1) of
-        skip -> {{trace_ts, P, call, MFA, Msg1, Ts}, S};
-        Less -> {{trace_ts, P, call, MFA, Less, Ts}, S}
-    end.
-
-bounded(Size, _, S) when Size > ?ARGS_A_CALL ->
-    {big, S};
-bounded(Size, Args, #s{args_left = Left} = S) when Size =< Left ->
-    {Args, S#s{args_left = Left - Size}};
-bounded(Size, Args, #s{args_at = At} = S) ->
-    case now_ms() of
-        Now when Now - At >= 1000 -> bounded(Size, Args, S#s{args_left = ?ARGS_A_SECOND, args_at = Now});
-        _ -> {over, S}
-    end.
-
 %% ---- Overload checks ----
 
 %% More events arrived than the limit allows: the controller cuts sampling now, not at its next evaluation.
@@ -527,7 +468,7 @@ blocked(S) -> S.
 guard(_, #s{gate = shut} = S) ->
     S;
 guard(M, S) ->
-    Age = erlang:monotonic_time() - made(M),
+    Age = erlang:monotonic_time() - kprof_weights:made(M),
     %% The length counts only messages that a receive has scanned; newer ones are counted later.
     {_, Queue} = process_info(self(), message_queue_len),
     atomics:put(S#s.counters, ?QUEUE, Queue),
@@ -535,7 +476,7 @@ guard(M, S) ->
         S#s.max_age > 0, Age > S#s.max_age ->
             shut(io_lib:format("events were ~b ms old", [to_ms(Age)]), S);
         S#s.max_queue > 0, Queue > S#s.max_queue ->
-            overfull(to_ms(made(M)), Queue, S);
+            overfull(to_ms(kprof_weights:made(M)), Queue, S);
         S#s.max_memory > 0 ->
             Bytes = (erts_debug:flat_size(M) + ?MESSAGE_WORDS) * erlang:system_info(wordsize),
             case memory(Queue, S#s{message_bytes = max(Bytes, S#s.message_bytes * 7 div 8)}) of

@@ -289,17 +289,18 @@ step_later(#s{breaker = B} = S) ->
     end.
 
 stepped(none, S, _) -> S;
-stepped(trying, #s{tracing = #tracing{paused = overload}} = S, #s{breaker = Open}) ->
+stepped(trying, #s{tracing = #tracing{paused = overload}} = S0, #s{breaker = Open}) ->
+    S = latest_counts(S0),
     %% If the counters show that the try cannot succeed, it is skipped.
     case kprof_limits:affordable(S) of
         {ok, N} ->
-            S0 = counting_off(S),
-            S1 = trace_on(resample(kprof_limits:begin_at(N, S0#s{tracing = S0#s.tracing#tracing{paused = none}}))),
+            Off = counting_off(S),
+            S1 = trace_on(resample(kprof_limits:begin_at(N, Off#s{tracing = Off#s.tracing#tracing{paused = none}}))),
             kprof_link:event(half_open, kprof_text:format("breaker half open: tracing 1 request in ~b", [kprof_sampling:in_force(S1)]), S1),
             kprof_heartbeat:send(S1);
         {part, N} ->
-            S0 = counting_off(S),
-            S1 = trace_part_time(N, S0#s{tracing = S0#s.tracing#tracing{paused = none}}),
+            Off = counting_off(S),
+            S1 = trace_part_time(N, Off#s{tracing = Off#s.tracing#tracing{paused = none}}),
             kprof_link:event(closed, <<"breaker closed: tracing is on for a part of the time">>, S1),
             kprof_heartbeat:send(S1);
         {error, _} ->
@@ -339,6 +340,10 @@ count_step(#s{count = Count0} = S) ->
     Timer = make_ref(),
     erlang:send_after(Ms, self(), {count, Timer}),
     S#s{count = Count, tracing = S#s.tracing#tracing{count_timer = Timer}}.
+
+%% Of the time up to now: rates change quickly, and few calls are made in the counters' first 40 ms if the machine is busy.
+latest_counts(#s{count = none} = S) -> S;
+latest_counts(#s{count = Count} = S) -> S#s{count = kprof_call_count:latest(erlang:monotonic_time(), Count)}.
 
 -spec counting_told(state()) -> state().
 counting_told(#s{count = none} = S) -> S;

@@ -12,8 +12,6 @@
 tests() ->
     [
         {overload_switches_off, fun overload_switches_off/1},
-        {breaker_keeps_its_times, fun breaker_keeps_its_times/1},
-        {limit_is_never_passed, fun limit_is_never_passed/1},
         {breaker_backs_off, fun breaker_backs_off/1},
         {counted_while_open, fun counted_while_open/1},
         {counters_cost_little, fun counters_cost_little/1},
@@ -53,76 +51,6 @@ pile_up(T, Relay) ->
     Held = rpc:call(T, agent_load, hold, [Relay]),
     run(T, many, [4, 200]),
     rpc:call(T, agent_load, let_go, [Held]).
-
-%% Properties of the breaker (a value): random sequences of trips and ticks at random times.
-breaker_keeps_its_times(_) ->
-    Seed = seed(),
-    [breaker_history(Seed, rand:uniform(2000), 400) || _ <- lists:seq(1, 200)].
-
-breaker_history(Seed, Cooldown0, Steps) ->
-    Cooldown = max(100, Cooldown0),
-    breaker_history(Seed, Cooldown, Steps, 0, kprof_breaker:new(Cooldown), {closed, 1, 0}, 0).
-
-breaker_history(_, _, 0, _, _, _, _) ->
-    ok;
-breaker_history(Seed, Cooldown, Steps, Now0, B0, {State, Factor0, Since}, Trips) ->
-    %% Also after long pauses, so that the longest one is reached.
-    Now = Now0 + rand:uniform(Cooldown) + case rand:uniform(3) of 1 -> kprof_breaker:next_ms(Now0, B0); _ -> 0 end,
-    B =
-        case rand:uniform(4) of
-            1 -> kprof_breaker:trip(Now, B0);
-            _ -> ticked(Now, kprof_breaker:tick(Now, B0))
-        end,
-    Next = kprof_breaker:state(B),
-    Factor = kprof_breaker:factor(B),
-    Ok =
-        case {State, Next} of
-            {closed, closed} when Factor =/= Factor0 -> Now - Since >= 1000 andalso Factor < Factor0;
-            {Same, Same} -> Factor =:= Factor0;
-            {closed, open} -> kprof_breaker:next_ms(Now, B) >= Cooldown;
-            {half_open, open} -> kprof_breaker:next_ms(Now, B) >= min(300000, 2 * Cooldown);
-            {open, half_open} -> Now - Since >= Cooldown andalso kprof_breaker:factor(B) =:= 10;
-            {open, closed} -> Now - Since >= Cooldown andalso kprof_breaker:factor(B) =:= 1;
-            {half_open, closed} -> Now - Since >= 2000 andalso kprof_breaker:factor(B) > 1;
-            _ -> false
-        end,
-    ?equal({Seed, State, Next, Ok}, {Seed, State, Next, true}),
-    ?check(kprof_breaker:next_ms(Now, B) =< 300000),
-    More = case {State, Next} of {open, open} -> 0; {_, open} -> 1; _ -> 0 end,
-    ?equal(kprof_breaker:trips(B), Trips + More),
-    At = if {State, Factor0} =:= {Next, Factor} -> {State, Factor, Since}; true -> {Next, Factor, Now} end,
-    breaker_history(Seed, Cooldown, Steps - 1, Now, B, At, Trips + More).
-
-%% Some tries are not necessary.
-ticked(Now, {trying, B}) -> case rand:uniform(3) of 1 -> kprof_breaker:closed(Now, B); _ -> B end;
-ticked(_, {_, B}) -> B.
-
-%% For any order of arrivals, an interval never admits more than its limit.
-limit_is_never_passed(_) ->
-    Seed = seed(),
-    [
-        begin
-            PerSecond = rand:uniform(50000),
-            Most = max(1, PerSecond div 10),
-            Arrivals = arrivals(500, 0),
-            {Let, _} = lists:mapfoldl(
-                fun({Now, N}, L0) ->
-                    {Some, L} = kprof_breaker:admit(N, Now, L0),
-                    ?check(Some =< N),
-                    {{element(2, L), Some}, L}
-                end,
-                kprof_breaker:limit(PerSecond, 0),
-                Arrivals
-            ),
-            Starts = lists:usort([I || {I, _} <- Let]),
-            [?equal({Seed, I, lists:sum([N || {J, N} <- Let, J =:= I]) =< Most}, {Seed, I, true}) || I <- Starts],
-            [?check(B - A >= 100) || {A, B} <- lists:zip(lists:droplast(Starts), tl(Starts))]
-        end
-     || _ <- lists:seq(1, 50)
-    ].
-
-arrivals(0, _) -> [];
-arrivals(N, Now) -> [{Now, rand:uniform(500)} | arrivals(N - 1, Now + rand:uniform(40) - 1)].
 
 %% A tight loop on all schedulers: open, half open, open for twice as long; closes when the load ends.
 breaker_backs_off(T) ->

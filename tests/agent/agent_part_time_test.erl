@@ -19,6 +19,7 @@ tests() ->
         {part_time_new_settings, fun part_time_new_settings/1},
         {part_time_survives_a_reload, fun part_time_survives_a_reload/1},
         {part_time_leaves_others, fun part_time_leaves_others/1},
+        {part_time_killed_leaves_others, fun part_time_killed_leaves_others/1},
         {part_time_instead_of_breaker, fun part_time_instead_of_breaker/1},
         {part_time_not_allowed, fun part_time_not_allowed/1}
     ].
@@ -224,17 +225,21 @@ part_time_survives_a_reload(T) ->
     ended(T, K, Workers).
 
 %% Below OTP 27 a function has one pattern: that of another tracer, set between two cycles, stays.
-part_time_leaves_others(T) ->
-    case isolated(T) of
-        true -> ok;
-        false -> others_stay(T)
-    end.
+part_time_leaves_others(T) -> isolated(T) orelse others_stay(T).
+
+-define(THEIRS, [{'_', [], [{message, false}]}]).
+
+spec_of(T, F) -> rpc:call(T, erlang, trace_info, [{agent_load, F, 1}, match_spec]).
+
+%% Between two cycles.
+theirs_on(T, F) ->
+    ?soon(fun() -> not is_traced(T, F) andalso (rpc:call(T, erlang, trace_pattern, [{agent_load, F, 1}, ?THEIRS, [local]]) =:= 1) andalso spec_of(T, F) =:= {match_spec, ?THEIRS} end).
 
 others_stay(T) ->
     {K, Workers} = begun(T, #{}, 2),
-    Theirs = [{'_', [], [{message, false}]}],
-    Spec = fun() -> rpc:call(T, erlang, trace_info, [{agent_load, leaf, 1}, match_spec]) end,
-    ?soon(fun() -> not is_traced(T, leaf) andalso (rpc:call(T, erlang, trace_pattern, [{agent_load, leaf, 1}, Theirs, [local]]) =:= 1) andalso Spec() =:= {match_spec, Theirs} end),
+    Spec = fun() -> spec_of(T, leaf) end,
+    Theirs = ?THEIRS,
+    theirs_on(T, leaf),
     alternates_of(T, entry, 3),
     ?equal(Spec(), {match_spec, Theirs}),
     %% also when it ends, and when kprof-top leaves
@@ -248,6 +253,23 @@ others_stay(T) ->
     ?equal(Spec(), {match_spec, Theirs}),
     rpc:call(T, erlang, trace_pattern, [{agent_load, leaf, 1}, false, [local]]),
     nothing_left(T).
+
+%% Also the relay, which cleans up if the controller was killed, and the guardian, if both were.
+part_time_killed_leaves_others(T) -> isolated(T) orelse [killed_leaves(T, Who) || Who <- [controller, both]].
+
+killed_leaves(T, Who) ->
+    {K, Workers} = begun(T, #{}, 2),
+    [theirs_on(T, F) || F <- [entry, leaf]],
+    Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
+    [exit(P, kill) || P <- [K | [Relay || Who =:= both]]],
+    told_gone(),
+    gone(T),
+    [?equal(spec_of(T, F), {match_spec, ?THEIRS}) || F <- [entry, leaf]],
+    [rpc:call(T, erlang, trace_pattern, [{agent_load, F, 1}, false, [local]]) || F <- [entry, leaf]],
+    stop_workers(Workers),
+    nothing_left(T),
+    [load(T, M) || M <- ?MODULES],
+    agent_lib:unload(T).
 
 alternates_of(_, _, 0) -> ok;
 alternates_of(T, F, Times) ->

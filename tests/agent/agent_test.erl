@@ -12,7 +12,7 @@
 -define(MOST_MS, 300000). % after this a test counts as hanging
 
 tests() ->
-    agent_spec_test:tests() ++ agent_rule_test:tests() ++ agent_session_test:tests() ++ agent_survey_test:tests() ++ agent_overload_test:tests() ++ agent_part_time_test:tests() ++ agent_reasons_test:tests() ++ agent_mishap_test:tests() ++ agent_kill_test:tests() ++ agent_capture_test:tests() ++ agent_callees_test:tests() ++ agent_hazard_test:tests() ++ agent_stack_test:tests() ++ agent_processes_test:tests() ++ agent_full_test:tests() ++ agent_detail_test:tests() ++ agent_hang_test:tests() ++ agent_vm_events_test:tests().
+    agent_spec_test:tests() ++ agent_rule_test:tests() ++ agent_session_test:tests() ++ agent_survey_test:tests() ++ agent_values_test:tests() ++ agent_overload_test:tests() ++ agent_part_time_test:tests() ++ agent_reasons_test:tests() ++ agent_mishap_test:tests() ++ agent_kill_test:tests() ++ agent_capture_test:tests() ++ agent_callees_test:tests() ++ agent_hazard_test:tests() ++ agent_stack_test:tests() ++ agent_processes_test:tests() ++ agent_full_test:tests() ++ agent_detail_test:tests() ++ agent_hang_test:tests() ++ agent_vm_events_test:tests().
 
 main([Target, Version, Beams | Words]) ->
     put(beams, atom_to_list(Beams)),

@@ -1,0 +1,127 @@
+%% Properties of values that need no node: breaker, limits, weights. Run by agent_test.
+-module(agent_values_test).
+-export([tests/0]).
+
+-include("agent.hrl").
+-import(agent_lib, [seed/0]).
+
+tests() ->
+    [
+        {breaker_keeps_its_times, fun breaker_keeps_its_times/1},
+        {limit_is_never_passed, fun limit_is_never_passed/1},
+        {weights_follow_the_time, fun weights_follow_the_time/1},
+        {args_are_limited, fun args_are_limited/1}
+    ].
+
+%% Properties of the breaker (a value): random sequences of trips and ticks at random times.
+breaker_keeps_its_times(_) ->
+    Seed = seed(),
+    [breaker_history(Seed, rand:uniform(2000), 400) || _ <- lists:seq(1, 200)].
+
+breaker_history(Seed, Cooldown0, Steps) ->
+    Cooldown = max(100, Cooldown0),
+    breaker_history(Seed, Cooldown, Steps, 0, kprof_breaker:new(Cooldown), {closed, 1, 0}, 0).
+
+breaker_history(_, _, 0, _, _, _, _) ->
+    ok;
+breaker_history(Seed, Cooldown, Steps, Now0, B0, {State, Factor0, Since}, Trips) ->
+    %% Also after long pauses, so that the longest one is reached.
+    Now = Now0 + rand:uniform(Cooldown) + case rand:uniform(3) of 1 -> kprof_breaker:next_ms(Now0, B0); _ -> 0 end,
+    B =
+        case rand:uniform(4) of
+            1 -> kprof_breaker:trip(Now, B0);
+            _ -> ticked(Now, kprof_breaker:tick(Now, B0))
+        end,
+    Next = kprof_breaker:state(B),
+    Factor = kprof_breaker:factor(B),
+    Ok =
+        case {State, Next} of
+            {closed, closed} when Factor =/= Factor0 -> Now - Since >= 1000 andalso Factor < Factor0;
+            {Same, Same} -> Factor =:= Factor0;
+            {closed, open} -> kprof_breaker:next_ms(Now, B) >= Cooldown;
+            {half_open, open} -> kprof_breaker:next_ms(Now, B) >= min(300000, 2 * Cooldown);
+            {open, half_open} -> Now - Since >= Cooldown andalso kprof_breaker:factor(B) =:= 10;
+            {open, closed} -> Now - Since >= Cooldown andalso kprof_breaker:factor(B) =:= 1;
+            {half_open, closed} -> Now - Since >= 2000 andalso kprof_breaker:factor(B) > 1;
+            _ -> false
+        end,
+    ?equal({Seed, State, Next, Ok}, {Seed, State, Next, true}),
+    ?check(kprof_breaker:next_ms(Now, B) =< 300000),
+    More = case {State, Next} of {open, open} -> 0; {_, open} -> 1; _ -> 0 end,
+    ?equal(kprof_breaker:trips(B), Trips + More),
+    At = if {State, Factor0} =:= {Next, Factor} -> {State, Factor, Since}; true -> {Next, Factor, Now} end,
+    breaker_history(Seed, Cooldown, Steps - 1, Now, B, At, Trips + More).
+
+%% Some tries are not necessary.
+ticked(Now, {trying, B}) -> case rand:uniform(3) of 1 -> kprof_breaker:closed(Now, B); _ -> B end;
+ticked(_, {_, B}) -> B.
+
+%% For any order of arrivals, an interval never admits more than its limit.
+limit_is_never_passed(_) ->
+    Seed = seed(),
+    [
+        begin
+            PerSecond = rand:uniform(50000),
+            Most = max(1, PerSecond div 10),
+            Arrivals = arrivals(500, 0),
+            {Let, _} = lists:mapfoldl(
+                fun({Now, N}, L0) ->
+                    {Some, L} = kprof_breaker:admit(N, Now, L0),
+                    ?check(Some =< N),
+                    {{element(2, L), Some}, L}
+                end,
+                kprof_breaker:limit(PerSecond, 0),
+                Arrivals
+            ),
+            Starts = lists:usort([I || {I, _} <- Let]),
+            [?equal({Seed, I, lists:sum([N || {J, N} <- Let, J =:= I]) =< Most}, {Seed, I, true}) || I <- Starts],
+            [?check(B - A >= 100) || {A, B} <- lists:zip(lists:droplast(Starts), tl(Starts))]
+        end
+     || _ <- lists:seq(1, 50)
+    ].
+
+arrivals(0, _) -> [];
+arrivals(N, Now) -> [{Now, rand:uniform(500)} | arrivals(N - 1, Now + rand:uniform(40) - 1)].
+
+%% The weight of an event is the last one that was changed before it was made. The parts of a batch have all its messages, in
+%% their order.
+weights_follow_the_time(_) ->
+    Seed = seed(),
+    [weights_of(Seed, rand:uniform(7)) || _ <- lists:seq(1, 300)].
+
+weights_of(Seed, Changes) ->
+    %% fewer than are remembered
+    History = lists:reverse(lists:foldl(fun(_, [{Since, _} | _] = Past) -> [{Since + rand:uniform(50), rand:uniform(4)} | Past] end, [{0, 1}], lists:seq(1, Changes))),
+    Weights = lists:foldl(fun({Since, N}, W) -> kprof_weights:changed(N, Since, W) end, kprof_weights:new(), tl(History)),
+    True = fun(Ts) -> lists:last([N || {Since, N} <- History, Since =< max(0, Ts)]) end,
+    Times = [rand:uniform(500) - 50 || _ <- lists:seq(1, 100)],
+    [?equal({Seed, History, Ts, kprof_weights:at(Ts, Weights)}, {Seed, History, Ts, True(Ts)}) || Ts <- Times],
+    Messages = [{trace_ts, N, return_to, mfa, Ts} || {N, Ts} <- lists:zip(lists:seq(1, 100), Times)],
+    {Parts, Weights} = kprof_weights:parts(Messages, 100, Weights),
+    [?equal({length(Ms), [W]}, {N, lists:usort([True(kprof_weights:made(M)) || M <- Ms])}) || {N, W, Ms} <- Parts, Ms =/= []],
+    [?equal(Ms, [M || M <- Messages, lists:member(M, Ms)]) || {_, _, Ms} <- Parts],
+    ?equal(lists:sort(lists:append([Ms || {_, _, Ms} <- Parts])), Messages),
+    %% long after the last change the earlier ones are forgotten
+    Late = {trace_ts, 0, return_to, mfa, 500 + erlang:convert_time_unit(1, second, native)},
+    {_, Last} = lists:last(History),
+    {[{1, Last, [Late]}], Forgotten} = kprof_weights:parts([Late], 1, Weights),
+    ?equal(kprof_weights:at(-1, Forgotten), Last).
+
+%% At most 1 KB for a call and 1 MB in a second.
+args_are_limited(_) ->
+    Call = fun(Args) -> {trace_ts, self(), call, {m, f, 1}, {0, 1, {caller, Args}, undefined}, 0} end,
+    Began = agent_lib:now_ms(),
+    {Sent, _} = lists:mapfoldl(
+        fun(Bytes, Limit0) ->
+            Args = {{{binary:copy(<<0>>, Bytes)}, false}},
+            {{trace_ts, _, call, _, {0, 1, {caller, Now}, undefined}, 0}, Limit} = kprof_args_limit:limited(Call(Args), Limit0),
+            ?check(Now =:= Args orelse Now =:= if Bytes > 1024 -> big; true -> over end orelse (Bytes > 900 andalso Now =:= big)),
+            {case Now of Args -> erlang:external_size(Args); _ -> 0 end, Limit}
+        end,
+        kprof_args_limit:new(),
+        [rand:uniform(1200) || _ <- lists:seq(1, 4000)]
+    ),
+    Seconds = 1 + (agent_lib:now_ms() - Began) div 1000,
+    ?check(lists:max(Sent) =< 1024),
+    ?check(lists:sum(Sent) =< Seconds * 1048576),
+    ?check(lists:sum(Sent) > 900000).
