@@ -13,8 +13,8 @@ modules(Prefix) ->
 
 -spec functions(module()) -> [{atom(), arity(), boolean()}].
 functions(M) ->
-    Exports = exports(M, exports),
-    lists:sublist([{F, A, lists:member({F, A}, Exports)} || {F, A} <- lists:usort(exports(M, functions)), not generated(F)], 5000).
+    Exports = maps:from_list([{FA, exported} || FA <- exports(M, exports)]),
+    [{F, A, is_map_key({F, A}, Exports)} || {F, A} <- lists:sublist([FA || {F, _} = FA <- lists:usort(exports(M, functions)), not generated(F)], 5000)].
 
 generated(F) ->
     case atom_to_list(F) of

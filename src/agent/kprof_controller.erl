@@ -194,6 +194,12 @@ request_now(Ref, {catalog, _} = Question, S) ->
 request_now(Ref, {exist, MFAs}, S) ->
     kprof_link:answer_apart(Ref, fun() -> kprof_code:exist(MFAs) end, [{priority, low}], S),
     S;
+request_now(Ref, {modules, Prefix}, S) ->
+    kprof_link:answer_apart(Ref, fun() -> kprof_code:modules(unicode:characters_to_list(Prefix)) end, [{priority, low}], S),
+    S;
+request_now(Ref, {functions, M}, S) ->
+    kprof_link:answer_apart(Ref, fun() -> kprof_code:functions(kprof_code:to_atom(M)) end, [{priority, low}], S),
+    S;
 request_now(Ref, {What, _} = Question, S) when What =:= callees; What =:= calls ->
     kprof_link:answer_apart(Ref, fun() -> kprof_callees:answer(Question) end, [{priority, low}], S),
     S;
@@ -205,8 +211,8 @@ request_now(Ref, {hang, _}, S) ->
 request_now(Ref, {queue, Name}, #s{vm = Vm} = S) when is_binary(Name) ->
     kprof_link:answer_apart(Ref, fun() -> kprof_proc:queue(Name, Vm) end, [], S),
     S;
-request_now(Ref, {What, _} = Question, S) when What =:= stack; What =:= who; What =:= alive ->
-    kprof_link:answer_apart(Ref, fun() -> kprof_proc:answer(Question) end, [], S),
+request_now(Ref, {What, _} = Question, #s{vm = Vm} = S) when What =:= stack; What =:= who; What =:= alive ->
+    kprof_link:answer_apart(Ref, fun() -> kprof_proc:answer(Question, Vm) end, [], S),
     S;
 request_now(Ref, Request, S0) ->
     {Result, S} =
@@ -226,8 +232,6 @@ handle(flush, S) ->
     Seq = kprof_tracing:flush(S),
     {{ok, Seq, #{sent => kprof_link:counter(?SENT, S), dropped => kprof_link:counter(?DROPPED, S)}}, S};
 handle(hazards, S) -> {kprof_hazard:list(S#s.vm), S};
-handle({modules, Prefix}, S) -> {kprof_code:modules(unicode:characters_to_list(Prefix)), S};
-handle({functions, M}, S) -> {kprof_code:functions(kprof_code:to_atom(M)), S};
 handle(rates, S) -> kprof_survey:take(S);
 handle({capture, Ix}, S) -> kprof_requests:capture(Ix, S);
 handle({full, off}, S) -> {ok, kprof_full:cancel(canceled, S)};

@@ -140,6 +140,7 @@
 %% Checked with each heartbeat (kprof_controller).
 -record(beats, {
     n = 0 :: non_neg_integer(),
+    memory = 0 :: non_neg_integer(), % bytes of the VM, as last measured
     busy = 0 :: non_neg_integer(), % consecutive heartbeats with a run queue over the limit
     zero = 0 :: 0..1 % consecutive checks in which the ticket was 0
 }).

@@ -4,7 +4,7 @@
 %% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Own:
 %% {Session | none, Tracer}. Flags of other tracers are not changed.
 -module(kprof_flags).
--export([start/4, start_off/2, go/1, walked/1, stop/1, off/3, walk/2, fold/2, slice/0, rest/1, rest/2, heap_limit/1]).
+-export([start/4, start_off/2, go/1, walked/1, stop/1, off/3, walk/2, fold/2, slice/0, rest/1, rest/2, yield/0, heap_limit/1]).
 -export_type([own/0, slice/0]).
 
 -type own() :: {kprof_spec:session(), pid() | none}.
@@ -151,8 +151,21 @@ rest({Began, Since} = Slice, Us) ->
         Now - Since < Us -> Slice;
         Now - Began > ?PATIENT_MS * 1000 -> {Began, Now};
         true ->
-            erlang:yield(),
+            yield(),
             {Began, now_us()}
+    end.
+
+%% Lets others run, also at high priority: a yield there lets only processes of that priority run.
+-spec yield() -> true.
+yield() ->
+    case process_info(self(), priority) of
+        {_, high} ->
+            process_flag(priority, normal),
+            erlang:yield(),
+            process_flag(priority, high),
+            true;
+        _ ->
+            erlang:yield()
     end.
 
 now_us() -> erlang:monotonic_time(microsecond).

@@ -134,7 +134,7 @@ patterns([{M, Which} | Rest], #f{session = Session} = F0) ->
         {'DOWN', _, _, _, _} -> exit(normal)
     after 0 ->
         N = lists:sum([counted(kprof_spec:set_pattern(Session, MFA, kprof_spec:full_function(), [local])) || MFA <- functions(M, Which)]),
-        erlang:yield(),
+        kprof_flags:yield(),
         patterns(Rest, telling(#h{}, F0#f{modules = [M | F0#f.modules], functions = F0#f.functions + N}))
     end.
 
@@ -145,7 +145,7 @@ counted(N) when is_integer(N) -> N;
 counted(_) -> 0.
 
 cleared(#f{modules = Modules, session = Session} = F) ->
-    lists:foreach(fun(M) -> kprof_spec:set_pattern(Session, {M, '_', '_'}, false, [local]), erlang:yield() end, Modules),
+    lists:foreach(fun(M) -> kprof_spec:set_pattern(Session, {M, '_', '_'}, false, [local]), kprof_flags:yield() end, Modules),
     kprof_spec:end_session(Session),
     F#f{modules = []}.
 
@@ -402,8 +402,11 @@ send_all(Why, #h{procs = Procs, names = Names, events = Events} = H, F0) ->
 
 in_batches([], _, F) -> F;
 in_batches(All, Tell, F) ->
-    {Some, Rest} = lists:split(min(?BATCH, length(All)), All),
+    {Some, Rest} = batch(?BATCH, All, []),
     in_batches(Rest, Tell, Tell(Some, F)).
+
+batch(N, [H | T], Some) when N > 0 -> batch(N - 1, T, [H | Some]);
+batch(_, Rest, Some) -> {lists:reverse(Some), Rest}.
 
 described(I, P) ->
     case process_info(P, [registered_name, initial_call]) of

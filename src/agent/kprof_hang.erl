@@ -7,7 +7,7 @@
 %% with the agent, no process is polled after the present pause. Each poll is counted (?POLLS): it is part of the cost of
 %% tracing.
 -module(kprof_hang).
--export([answer/3, may_ask/2]).
+-export([answer/3]).
 
 -include("kprof_counters.hrl").
 
@@ -35,21 +35,12 @@ answer(Pids, Vm, Counters) ->
     {erlang:monotonic_time(microsecond) - Began, as_text(lists:reverse(Polls), #{})}.
 
 numbered([P | Rest], I, Vm) ->
-    case may_ask(P, Vm) of
+    case kprof_walk:may_ask(P, Vm) of
         true -> [{I, P} | numbered(Rest, I + 1, Vm)];
         false -> numbered(Rest, I + 1, Vm)
     end;
 numbered([], _, _) ->
     [].
-
-%% False: it has a large heap, and on this VM a question can block it.
--spec may_ask(pid(), kprof_hazard:vm()) -> boolean().
-may_ask(P, Vm) ->
-    kprof_hazard:allowed(sample_large, Vm) orelse
-        case kprof_walk:of_heaps(heaps, kprof_walk:info(P, garbage_collection_info)) of
-            Words when is_integer(Words) -> not kprof_walk:is_large(Words);
-            _ -> false
-        end.
 
 polled([], _, _, _, Polls) ->
     Polls;

@@ -6,12 +6,14 @@
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
 
+-define(MEASURE_MS, 50).
+
 %% A heartbeat that reports that tracing was switched on or off must arrive, and in order: kprof-top computes gaps from them.
 -spec send(state()) -> state().
 send(#s{link = #link{cpu = Before, told_gap = Told}} = S0) ->
-    Now = kprof_node:cpu(),
+    {Now, Memory} = measured(S0),
     S1 = kprof_link:tell_kept(S0),
-    S = S1#s{link = S1#s.link#link{cpu = Now}},
+    S = S1#s{link = S1#s.link#link{cpu = Now}, beats = S1#s.beats#beats{memory = Memory}},
     Gap = gap(S),
     Beat = {kh, erlang:monotonic_time(), health(Before, Now, S)},
     case S#s.link#link.unsent =:= [] andalso kprof_link:send(Beat, S) of
@@ -19,6 +21,12 @@ send(#s{link = #link{cpu = Before, told_gap = Told}} = S0) ->
         _ when Gap =:= Told -> S;
         _ -> kprof_link:keep(Beat, S#s{link = S#s.link#link{told_gap = Gap}})
     end.
+
+%% For these, the VM asks all schedulers and waits, without a limit, for one that is in a long native function. Then the last
+%% ones are used.
+measured(#s{link = #link{cpu = Cpu}, beats = #beats{memory = Memory}}) ->
+    Asked = spawn_opt(fun() -> exit({got, {kprof_node:cpu(), erlang:memory(total)}}) end, [monitor, {priority, high}]),
+    kprof_proc:got(Asked, kprof_node:now_ms() + ?MEASURE_MS, {Cpu, Memory}).
 
 health(Before, Now, S) ->
     {Up, _} = erlang:statistics(wall_clock),
@@ -28,7 +36,7 @@ health(Before, Now, S) ->
         dirty_queue => dirty_queue(),
         schedulers => erlang:system_info(schedulers_online),
         sched => kprof_node:permille(Before, Now),
-        memory => erlang:memory(total),
+        memory => S#s.beats#beats.memory,
         processes => erlang:system_info(process_count),
         uptime_ms => Up,
         relay_queue => kprof_link:counter(?QUEUE, S),

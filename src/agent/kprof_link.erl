@@ -26,10 +26,11 @@ new(#{pid := Pid, node := Node, key := Key} = Opts) ->
         cpu = kprof_node:cpu()
     }.
 
-%% For requests of kprof-top that take long: a separate process finds the answer and sends it.
+%% For requests of kprof-top that take long: a separate process finds the answer and sends it. It is linked, so the limit of the
+%% VM (+hmax) must not end it.
 -spec answer_apart(integer(), fun(() -> term()), [{priority, low}], state()) -> pid().
 answer_apart(Ref, Find, Opts, #s{link = #link{pid = Pid}}) ->
-    spawn_opt(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [noconnect]) end, [link | Opts]).
+    spawn_opt(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [noconnect]) end, [link, {max_heap_size, 0} | Opts]).
 
 found(Find) ->
     try Find()

@@ -15,7 +15,7 @@
 set(Session, Specs, Set, Before) ->
     Wanted = maps:from_list([{MFA, Spec} || {_, MFA, Spec} <- Specs]),
     Gone = [MFA || MFA <- maps:keys(Set), not maps:is_key(MFA, Wanted)],
-    [kprof_spec:set_pattern(Session, MFA, false, [local]) || MFA <- Gone],
+    clear(Session, maps:with(Gone, Set)),
     Kept = maps:without(Gone, Set),
     Before(maps:merge(maps:map(fun(_, _) -> pending end, Wanted), Kept)),
     maps:fold(fun(MFA, Spec, Acc) -> set_one(Session, MFA, Spec, Acc) end, {Kept, []}, Wanted).
@@ -114,11 +114,11 @@ held_back(Specs, Vm) ->
         false -> [{Ix, {M, F, A}, {note, kprof_hazard:reason(bif_beside, Vm)}} || {Ix, {M, F, A}, _} <- Specs, erlang:is_builtin(M, F, A)]
     end.
 
-%% Below OTP 27: functions that have a pattern of another tracer.
+%% Below OTP 27: functions that have a pattern of another tracer, which may have replaced the agent's.
 -spec taken(kprof_spec:session(), kprof_spec:compiled(), set()) -> taken().
 taken(Session, _, _) when Session =/= none -> [];
 taken(none, Specs, Set) ->
-    [Spec || {_, MFA, _} = Spec <- Specs, not maps:is_key(MFA, Set), traced({none, traced}, MFA), not own(MFA)].
+    [Spec || {_, MFA, _} = Spec <- Specs, traced({none, traced}, MFA), not (is_map_key(MFA, Set) andalso ours(none, MFA, map_get(MFA, Set))), not own(MFA)].
 
 %% The pattern of a capture or of a full trace of the agent, which is removed when tracing goes on.
 own(MFA) -> lists:member(kprof_spec:pattern({none, match_spec}, MFA), [kprof_spec:capture(), kprof_spec:full_function()]).

@@ -304,7 +304,7 @@ stepped(trying, #s{tracing = #tracing{paused = overload}} = S0, #s{breaker = Ope
             kprof_link:event(closed, <<"breaker closed: tracing is on for a part of the time">>, S1),
             kprof_heartbeat:send(S1);
         {error, _} ->
-            S#s{breaker = kprof_breaker:later(kprof_node:now_ms(), Open)}
+            S0#s{breaker = kprof_breaker:later(kprof_node:now_ms(), Open)}
     end;
 stepped(closed, S, _) ->
     kprof_link:event(closed, kprof_text:format("breaker closed: sampling increases in steps", []), S),
@@ -412,7 +412,9 @@ sample(N, #s{tracing = #tracing{trace_config = Config} = Tracing} = S) ->
 resample(#s{tracing = #tracing{trace_config = Config}} = S) ->
     case patterns(Config, S) of
         {ok, Specs, _} ->
-            {_, S1} = apply_config(Config, Specs, S),
+            {Taken, S1} = apply_config(Config, Specs, S),
+            [kprof_link:event(others, kprof_text:format("another tracer traces ~ts now: it is not traced here", [kprof_text:mfa(M, F, A)]), S1)
+             || {_, {M, F, A} = MFA, _} <- Taken, lists:keymember(MFA, 2, S#s.tracing#tracing.specs)],
             S1;
         _ ->
             S

@@ -6,7 +6,7 @@
 %% of kprof_flags: walks for samples and tables go on all the time, and the node's own processes wait for each slice.
 -module(kprof_walk).
 -export([new/0, heap/0, source/1, take/2, each/4, idle/2, busy_ns/1]).
--export([info/2, may_ask_queue/2, of_heaps/2, is_long/1, is_large/1, is_agents/1, masters/0]).
+-export([info/2, may_ask/2, may_ask_queue/2, of_heaps/2, is_long/1, is_large/1, is_agents/1, masters/0]).
 -export_type([walk/0]).
 
 -define(STEP, 16). % processes between two readings of the clock
@@ -83,6 +83,15 @@ info(P, What) ->
         {_, V} -> V;
         _ -> none
     end.
+
+%% False: it is dead, or it has a large heap, and on this VM a signal can block it for ever.
+-spec may_ask(pid(), kprof_hazard:vm()) -> boolean().
+may_ask(P, Vm) ->
+    kprof_hazard:allowed(sample_large, Vm) orelse
+        case of_heaps(heaps, info(P, garbage_collection_info)) of
+            Words when is_integer(Words) -> not is_large(Words);
+            _ -> false
+        end.
 
 %% Whether the length of its queue may be read.
 -spec may_ask_queue(pid(), kprof_hazard:vm()) -> boolean().

@@ -7,6 +7,7 @@
 
 tests() ->
     [
+        {large_heaps_get_no_signal, fun large_heaps_get_no_signal/1},
         {polls_are_bounded, fun polls_are_bounded/1},
         {polls_of_the_dead, fun polls_of_the_dead/1},
         {polls_stop_with_the_breaker, fun polls_stop_with_the_breaker/1},
@@ -37,6 +38,29 @@ polls_are_bounded(T) ->
     ?check(length(Polls) =< 4 * 11),
     finish(T, K),
     stop(Ps).
+
+%% Where a signal can block a process with a large heap, its name and its state come without one.
+large_heaps_get_no_signal(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    [Large, Small] = [rpc:call(T, erlang, spawn_opt, [erlang, apply, [timer, sleep, [infinity]], [{min_heap_size, Words}]]) || Words <- [300000, 300]],
+    [{Id, Serial}, Other] = Both = [numbers(T, P) || P <- [Large, Small]],
+    Sleeps = <<"timer:sleep/1">>,
+    Erts = [list_to_integer(N) || N <- string:tokens(rpc:call(T, erlang, system_info, [version]), ".")],
+    case kprof_hazard:allowed(sample_large, (kprof_hazard:vm())#{erts := Erts}) of
+        true ->
+            [{Id, Serial, Sleeps}, {_, _, Sleeps}] = ask(K, {who, Both}),
+            ?check(binary:match(hd(ask(K, {stack, {Id, Serial}})), Sleeps) =/= nomatch);
+        false ->
+            [{Id, Serial, <<"erlang:apply/3">>}, {_, _, Sleeps}] = ask(K, {who, Both}),
+            [Why] = ask(K, {stack, {Id, Serial}}),
+            ?check(binary:match(Why, <<"B7">>) =/= nomatch)
+    end,
+    ?check(binary:match(hd(ask(K, {stack, Other})), Sleeps) =/= nomatch),
+    ?equal(ask(K, {alive, Both}), []),
+    [exit(P, kill) || P <- [Large, Small]],
+    ?soon(fun() -> ask(K, {alive, Both}) =:= Both end),
+    ?equal(ask(K, {stack, {Id, Serial}}), dead),
+    finish(T, K).
 
 pairs([A, B | Rest]) -> [{A, B} | pairs([B | Rest])];
 pairs(_) -> [].

@@ -12,6 +12,7 @@
 -export([queues/0, fill/0]). % events of the VM
 -export([cuts/1]).
 -export([suspend/1, waits/1]). % of the code server
+-export([blocks/2, block/2]). % of a scheduler
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
 tier(X) -> R = ?MODULE:leaf(X), {tier, R}.
@@ -446,3 +447,14 @@ cut_bits() -> erlang:system_info(trace_control_word) bsr 27.
 
 is_undone(Bits, End) ->
     cut_bits() =/= Bits orelse (erlang:monotonic_time(nanosecond) < End andalso is_undone(Bits, End)).
+
+%% Blocks one of the schedulers, each in turn, for so many ms, like a long native function, then sends `ends`.
+blocks(Ms, To) ->
+    Turn = (persistent_term:get(agent_load_turn, 0) + 1) rem erlang:system_info(schedulers_online),
+    persistent_term:put(agent_load_turn, Turn),
+    spawn_opt(?MODULE, block, [Ms, To], [{scheduler, 1 + Turn}]).
+
+block(Ms, To) ->
+    erts_debug:set_internal_state(available_internal_state, true),
+    erts_debug:set_internal_state(sleep, Ms),
+    To ! ends.

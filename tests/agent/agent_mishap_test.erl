@@ -6,11 +6,13 @@
 -include("agent.hrl").
 -import(agent_lib, [
     start/2, load/3, other_owner/2, some_load/1, set_now/1, gone/1, nothing_left/1, ask/2, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, calls/1, stop_workers/1,
-    sample_told/0, beat_now/1, beat_now/2, drain/0
+    sample_told/0, beat_now/1, beat_now/2, drain/0, isolated/1, now_ms/0
 ]).
 
 tests() ->
     [
+        {replaced_patterns_stay, fun replaced_patterns_stay/1},
+        {a_blocked_scheduler, fun a_blocked_scheduler/1},
         {one_step_is_due, fun one_step_is_due/1},
         {the_code_server_hangs, fun the_code_server_hangs/1},
         {no_trip_while_off, fun no_trip_while_off/1},
@@ -167,3 +169,43 @@ a_pause_is_told_over_a_full_link(T) ->
     os:cmd("kill -9 " ++ Os),
     gone(T),
     nothing_left(T).
+
+%% Below OTP 27 another tracer can replace a pattern of the agent: the agent does not replace or remove that one.
+replaced_patterns_stay(T) -> isolated(T) orelse replaced(T).
+
+replaced(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    Theirs = [{'_', [], [{message, false}]}],
+    Of = fun(F) -> rpc:call(T, erlang, trace_info, [{agent_load, F, 1}, match_spec]) end,
+    [1 = rpc:call(T, erlang, trace_pattern, [{agent_load, F, 1}, Theirs, [local]]) || F <- [tier, leaf]],
+    %% the sampling changes, and a tier is removed
+    ok = ask(K, {sample, 3}),
+    ?got({ke, others, <<"another tracer traces agent_load:tier/1", _/binary>>}),
+    [?equal(Of(F), {match_spec, Theirs}) || F <- [tier, leaf]],
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}, {tier, 1}])}),
+    [?equal(Of(F), {match_spec, Theirs}) || F <- [tier, leaf]],
+    %% its own again when the other one has left
+    [1 = rpc:call(T, erlang, trace_pattern, [{agent_load, F, 1}, false, [local]]) || F <- [tier, leaf]],
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}, {tier, 1}])}),
+    ?check(Of(tier) =/= {match_spec, undefined} andalso Of(tier) =/= {match_spec, false}),
+    finish(T, K),
+    nothing_left(T).
+
+%% A scheduler that is in a long native function does not stop the heartbeats, unless it is the one that has their timer: some
+%% tries.
+a_blocked_scheduler(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    Blocked = fun() ->
+        drain(),
+        rpc:call(T, agent_load, blocks, [3000, self()]),
+        beats(0, now_ms() + ?PATIENCE)
+    end,
+    ?soon(fun() -> Blocked() > 3 end),
+    finish(T, K).
+
+beats(N, End) ->
+    receive
+        {kh, _, #{memory := Memory}} when Memory > 0 -> beats(N + 1, End);
+        ends -> N
+    after max(0, End - now_ms()) -> error({no_end, N})
+    end.

@@ -242,6 +242,13 @@ others_stay(T) ->
     theirs_on(T, leaf),
     alternates_of(T, entry, 3),
     ?equal(Spec(), {match_spec, Theirs}),
+    %% also when the configuration changes, or the sampling
+    {ok, Told} = ask(K, {config, trace_config(?TIERS, #{sample => 3})}),
+    ?check([Ix || {Ix, 0, <<"another tracer", _/binary>>} <- Told] =:= [2]),
+    ok = ask(K, {sample, 2}),
+    ?equal(Spec(), {match_spec, Theirs}),
+    ?soon(fun() -> is_on(K) end),
+    alternates_of(T, entry, 1),
     %% also when it ends, and when kprof-top leaves
     ok = ask(K, {limits, #{part_ms => 0}}),
     ?soon(fun() -> not is_on(K) end),
