@@ -70,11 +70,17 @@ note(no_function, M, F, A) ->
 instead([]) -> "";
 instead(Near) -> ["; similar: ", lists:join(", ", Near)].
 
-%% The three most similar names, if any is similar enough.
+%% The three most similar names, if any is similar enough. Some 20 us for each name, of which there are thousands: in slices.
 near(Name, Names) ->
     Max = max(2, length(Name) div 3),
-    Far = [{distance(Name, N), N} || N <- Names, abs(length(N) - length(Name)) =< Max, length(N) < 100],
-    lists:sublist([N || {D, N} <- lists:sort(Far), D =< Max], 3).
+    Near = near(Name, [N || N <- Names, abs(length(N) - length(Name)) =< Max, length(N) < 100], Max, kprof_flags:slice()),
+    lists:sublist([N || {_, N} <- lists:sort(Near)], 3).
+
+near(Name, [N | Rest], Max, Slice) ->
+    D = distance(Name, N),
+    [{D, N} || D =< Max] ++ near(Name, Rest, Max, kprof_flags:rest(Slice));
+near(_, [], _, _) ->
+    [].
 
 distance(A, B) -> lists:last(rows(A, B, lists:seq(0, length(B)))).
 
