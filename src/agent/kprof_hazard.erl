@@ -83,7 +83,7 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
         {b3, flags_idle, true, "no trace flag is set while tracing is off", "PR 8342"},
         {b4, ask_all, true, "the agent never sends a signal (for example by process_info/2) to all processes", "PR 7822, OTP-18838, GH-10651"},
         {b5, sample_queue, OffHeap, "queue lengths of processes with messages off heap are not read", "OTP-18838"},
-        {b7, sample_large, OffHeap orelse Hibernates, "stack samples, polls, process table: processes with large heaps are not asked", "PR 7822, PR 10696"},
+        {b7, sample_large, OffHeap orelse Hibernates, "stack samples, names, polls, process table: processes with large heaps are not asked", "PR 7822, PR 10696"},
         {b8, load_on_demand, true, "modules of the node are never loaded on demand", "PR 8046, GH-7466"},
         {b11, session_timers, true, "no timer message is sent to a suspended process", "PR 11196"},
         {b13, name_maps, true, "a map cannot be the name of a request", "GH-7683"},

@@ -13,6 +13,7 @@ tests() ->
         {capture_of_a_busy_function, fun capture_of_a_busy_function/1},
         {capture_of_one_process, fun capture_of_one_process/1},
         {capture_that_ends_otherwise, fun capture_that_ends_otherwise/1},
+        {a_captured_bif_is_still_traced, fun a_captured_bif_is_still_traced/1},
         {capture_of_new_processes, fun capture_of_new_processes/1},
         {captured_are_cut, fun captured_are_cut/1},
         {names_are_as_previewed, fun names_are_as_previewed/1}
@@ -49,6 +50,20 @@ capture_of_a_busy_function(T) ->
     ?soon(fun() -> ask(K, flush), drained() end),
     run(T, call, [[{entry, [here]}]]),
     ?equal(length(payloads(messages(K), entry)), 1),
+    finish(T, K),
+    nothing_left(T).
+
+%% On some VMs, a session that traces a built-in function no more switches it off in other sessions, too.
+a_captured_bif_is_still_traced(T) ->
+    Config = trace_config([{entry, 1}]),
+    K = traced(T, Config#{tiers := [{0, agent_load, entry, 1}, {1, erlang, phash2, 2}], entry := none}),
+    Called = fun() -> run(T, call, [[{work, [erlang, phash2, [x, 7]]}]]), payloads(messages(K), phash2) =/= [] end,
+    ?soon(Called),
+    ok = ask(K, {capture, 1}),
+    ?soon(fun() -> Called(), case ask(K, captured) of {capturing, _, _} -> false; Done -> element(1, Done) =:= captured end end),
+    ask(K, flush),
+    messages(K),
+    ?soon(Called),
     finish(T, K),
     nothing_left(T).
 
