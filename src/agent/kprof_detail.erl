@@ -15,6 +15,7 @@
 -export([allowed/1, flags/1, new/1, has/2, stop/2, split/4, cleared/4, cleared_ns/2, lost/2, dropped/1, helper/1, learn/2, ask/3]).
 -export_type([detail/0]).
 
+-define(NO_LIMIT, {max_heap_size, 0}). % of heaps: the helpers are linked to the relay, and one that +hmax ends would end it
 -define(EVENTS_S, 5000).
 -define(BURST, 20000).
 -define(AT_ONCE_US, 5).
@@ -61,7 +62,7 @@ flags(Gc) -> [running, scheduler_id] ++ [garbage_collection || Gc].
 -spec new([atom()]) -> detail().
 new(Flags) ->
     #d{
-        helper = spawn_opt(?MODULE, helper, [self()], [link]), flags = Flags, bit = kprof_spec:detail_label(),
+        helper = spawn_opt(?MODULE, helper, [self()], [link, ?NO_LIMIT]), flags = Flags, bit = kprof_spec:detail_label(),
         at_once = erlang:convert_time_unit(?AT_ONCE_US, microsecond, native)
     }.
 
@@ -279,7 +280,7 @@ loop(#h{relay = Relay, modules = Modules, waiting = Waiting, reader = Reader, as
             Relay ! {off_done, P, Before, erlang:monotonic_time()},
             loop(H);
         {queue, P} when map_size(Asking) < ?ASKING ->
-            {Asker, _} = spawn_opt(?MODULE, ask, [Relay, P, H#h.vm], [link, monitor]),
+            {Asker, _} = spawn_opt(?MODULE, ask, [Relay, P, H#h.vm], [link, monitor, ?NO_LIMIT]),
             loop(H#h{asking = Asking#{Asker => true}});
         {queue, _} ->
             loop(H);
@@ -325,7 +326,7 @@ next(#h{relay = Relay, modules = Modules, waiting = Waiting, reader = none} = H)
             answered(Relay, P, MFA, maps:get(M, Modules)),
             next(H#h{waiting = queue:drop(Waiting)});
         {value, {_, {M, _, _}}} ->
-            {Reader, _} = spawn_opt(?MODULE, learn, [self(), M], [link, monitor, {priority, low}]), % it takes milliseconds
+            {Reader, _} = spawn_opt(?MODULE, learn, [self(), M], [link, monitor, {priority, low}, ?NO_LIMIT]), % it takes milliseconds
             H#h{reader = Reader};
         empty ->
             H

@@ -2,7 +2,7 @@
 %% fun is never run: ms_transform translates it to guards and a name, which kprof_check checks.
 -module(kprof_identity_rule).
 -export([rules/3]).
--export_type([clauses/0]).
+-export_type([clauses/0, rules/0]).
 
 %% Clauses of one tier: {Head, Guards, Name}.
 -type clauses() :: [{'_' | [term()], [term()], term()}].
@@ -11,9 +11,11 @@
 -define(PREFIXED, 'kprof prefix').
 -define(NTH, 64).
 
+-type rules() :: {ok, #{kprof_spec:ix() => clauses()}, [binary()]} | {error, binary()}.
+
 %% -> {ok, #{Ix => [{Head, Guards, Name}]}, [Note]} | {error, Binary}: one entry for each tier that the rule names. A default
 %% clause alone names the entry, but no other tier.
--spec rules(none | undefined | binary(), [kprof_spec:tier()], none | kprof_spec:ix()) -> {ok, #{kprof_spec:ix() => clauses()}, [binary()]} | {error, binary()}.
+-spec rules(none | undefined | binary(), [kprof_spec:tier()], none | kprof_spec:ix()) -> rules().
 rules(None, _, _) when None =:= none; None =:= undefined; byte_size(None) =:= 0 ->
     {ok, #{}, []};
 rules(Text, Tiers, Entry) ->

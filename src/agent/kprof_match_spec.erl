@@ -1,7 +1,7 @@
 %% Makes match specs; kprof_spec sets them. A trace configuration (tiers, entry, identity rule, returns, sampling) becomes one
 %% match spec per tier. No side effects. PROTOCOL.md has the messages.
 -module(kprof_match_spec).
--export([compile/1, since/2, unsampled/0, senders/1, uses_word/1, full_entry/4, full_tier/4]).
+-export([compile/1, rules/1, since/2, unsampled/0, senders/1, uses_word/1, full_entry/4, full_tier/4]).
 
 -include("kprof_control_word.hrl").
 
@@ -12,8 +12,18 @@
 
 %% -> {ok, [{Ix, MFA, Spec}], [Note]} | {error, Binary}. If several tiers have one MFA, the first one gets it.
 -spec compile(kprof_spec:trace_config()) -> {ok, kprof_spec:compiled(), [binary()]} | {error, binary()}.
-compile(#{tiers := Tiers, entry := Entry} = Config) ->
-    case kprof_identity_rule:rules(maps:get(identity, Config, none), Tiers, Entry) of
+compile(#{tiers := Tiers} = Config) ->
+    case maps:get(rules, Config, none) of
+        none -> compiled(Tiers, rules(Config), Config);
+        Known -> compiled(Tiers, Known, Config)
+    end.
+
+%% The identity rule, compiled. A trace configuration that has it as `rules` is compiled again without the text.
+-spec rules(map()) -> kprof_identity_rule:rules().
+rules(#{tiers := Tiers, entry := Entry} = Config) -> kprof_identity_rule:rules(maps:get(identity, Config, none), Tiers, Entry).
+
+compiled(Tiers, Rules0, Config) ->
+    case Rules0 of
         {ok, Rules, Notes} ->
             Specs = [{Ix, {M, F, A}, spec(Ix, A, maps:get(Ix, Rules, []), Config)} || {Ix, M, F, A} <- first_of(Tiers, [])],
             {ok, Specs ++ [{sent, MFA, sent(Config)} || MFA <- senders(Config)], Notes};

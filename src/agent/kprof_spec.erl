@@ -22,7 +22,7 @@
 %% The trace configuration; the epoch is that of the session.
 -type trace_config() :: #{
     tiers := [tier()], entry := none | ix(), identity := none | binary(), returns := lean | full, sample := pos_integer(), args => boolean(),
-    mailbox => boolean(),
+    mailbox => boolean(), rules => kprof_identity_rule:rules(),
     epoch => pos_integer(), detail => non_neg_integer(), detail_flags => [atom()]
 }.
 

@@ -13,6 +13,7 @@ tests() ->
     [
         {replaced_patterns_stay, fun replaced_patterns_stay/1},
         {a_blocked_scheduler, fun a_blocked_scheduler/1},
+        {a_limit_of_heaps_ends_no_answer, fun a_limit_of_heaps_ends_no_answer/1},
         {one_step_is_due, fun one_step_is_due/1},
         {the_code_server_hangs, fun the_code_server_hangs/1},
         {no_trip_while_off, fun no_trip_while_off/1},
@@ -209,3 +210,12 @@ beats(N, End) ->
         ends -> N
     after max(0, End - now_ms()) -> error({no_end, N})
     end.
+
+%% With +hmax the VM kills processes with large heaps. Those that find answers are linked to the controller.
+a_limit_of_heaps_ends_no_answer(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    Before = rpc:call(T, erlang, system_flag, [max_heap_size, #{size => 10000, kill => true, error_logger => false}]),
+    Answer = ask(K, {catalog, <<>>}),
+    rpc:call(T, erlang, system_flag, [max_heap_size, Before]),
+    ?equal(element(1, Answer), catalog),
+    finish(T, K).
