@@ -69,11 +69,12 @@ step(Now, #c{phase = count, began = Began} = C0) ->
         true -> {max(?ROUND_MS, min(?MOST_REST_MS, ms(Cost * 1000 div (?BUDGET * schedulers()) - Span))), off(Rest)}
     end.
 
-%% Reads the counters that have been on for a while, without waiting for the end of the round.
+%% Reads the counters that have been on for a while, without waiting for the end of the round. For rates/1, due/2 and stop/1 only:
+%% the next step would count these calls for the whole round.
 -spec latest(integer(), counts()) -> counts().
 latest(Now, #c{phase = count, began = Began} = C0) ->
     case ms(Now - Began) >= ?SLICE_MS of
-        true -> (element(2, count_read(C0)))#c{began = Now, switches = switches()};
+        true -> element(2, count_read(C0));
         false -> C0
     end;
 latest(_, C) ->

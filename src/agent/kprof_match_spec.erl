@@ -13,23 +13,18 @@
 %% -> {ok, [{Ix, MFA, Spec}], [Note]} | {error, Binary}. If several tiers have one MFA, the first one gets it.
 -spec compile(kprof_spec:trace_config()) -> {ok, kprof_spec:compiled(), [binary()]} | {error, binary()}.
 compile(#{tiers := Tiers} = Config) ->
-    case maps:get(rules, Config, none) of
-        none -> compiled(Tiers, rules(Config), Config);
-        Known -> compiled(Tiers, Known, Config)
-    end.
-
-%% The identity rule, compiled. A trace configuration that has it as `rules` is compiled again without the text.
--spec rules(map()) -> kprof_identity_rule:rules().
-rules(#{tiers := Tiers, entry := Entry} = Config) -> kprof_identity_rule:rules(maps:get(identity, Config, none), Tiers, Entry).
-
-compiled(Tiers, Rules0, Config) ->
-    case Rules0 of
+    case rules(Config) of
         {ok, Rules, Notes} ->
             Specs = [{Ix, {M, F, A}, spec(Ix, A, maps:get(Ix, Rules, []), Config)} || {Ix, M, F, A} <- first_of(Tiers, [])],
             {ok, Specs ++ [{sent, MFA, sent(Config)} || MFA <- senders(Config)], Notes};
         Error ->
             Error
     end.
+
+%% The identity rule, compiled; a trace configuration may have it already, as `rules`.
+-spec rules(map()) -> kprof_identity_rule:rules().
+rules(#{rules := Rules}) -> Rules;
+rules(#{tiers := Tiers, entry := Entry} = Config) -> kprof_identity_rule:rules(maps:get(identity, Config, none), Tiers, Entry).
 
 %% The functions that send the message of a call to a server, if the time in mailboxes is measured. They are not tiers. All calls
 %% of gen_server, gen_statem, gen_event and of their Elixir counterparts go through gen:do_call/4, which has the pid. Without an

@@ -1,6 +1,6 @@
 %% The functions that have a pattern of the agent, as a value: #{MFA => pending | {Spec, Spec as the VM returns it}}; pending: it
-%% may have one. The controller shares it with the relay before it changes the VM, so that the surviving process can clean up. Below OTP 27 a
-%% function has one pattern: patterns of other tracers are not changed.
+%% may have one. The controller shares it with the relay before it changes the VM, so that the surviving process can clean up.
+%% Below OTP 27 a function has one pattern: patterns of other tracers are not changed.
 -module(kprof_patterns).
 -export([set/4, put/2, put_fast/3, replace/3, clear/2, left/2, lost/2, missing/2, versions/1, held_back/2, taken/3, matched/3]).
 -export_type([set/0, taken/0]).

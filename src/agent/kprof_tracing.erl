@@ -358,7 +358,7 @@ counting_told(#s{count = Count0} = S) ->
 
 -spec config(map(), state()) -> {{ok, [{kprof_spec:ix(), 0 | 1, binary()}]} | {error, hazard | identity, binary()}, state()}.
 config(Config0, #s{tracing = #tracing{trace_config = Old}} = S) ->
-    Config1 = maps:merge(Old, maps:with([tiers, entry, identity, returns, sample, args, detail, mailbox], Config0)),
+    Config1 = maps:merge(maps:remove(rules, Old), maps:with([tiers, entry, identity, returns, sample, args, detail, mailbox], Config0)),
     Config2 = Config1#{
         tiers := [{Ix, kprof_code:to_atom(M), kprof_code:to_atom(F), A} || {Ix, M, F, A} <- maps:get(tiers, Config1)],
         sample := max(1, min(1000000, maps:get(sample, Config1))),

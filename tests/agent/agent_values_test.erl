@@ -115,8 +115,9 @@ args_are_limited(_) ->
         fun(Bytes, Limit0) ->
             Args = {{{binary:copy(<<0>>, Bytes)}, false}},
             {{trace_ts, _, call, _, {0, 1, {caller, Now}, undefined}, 0}, Limit} = kprof_args_limit:limited(Call(Args), Limit0),
-            ?check(Now =:= Args orelse Now =:= if Bytes > 1024 -> big; true -> over end orelse (Bytes > 900 andalso Now =:= big)),
-            {case Now of Args -> erlang:external_size(Args); _ -> 0 end, Limit}
+            Size = erlang:external_size(Args),
+            ?check(if Size > 1024 -> Now =:= big; true -> Now =:= Args orelse Now =:= over end),
+            {if Now =:= Args -> Size; true -> 0 end, Limit}
         end,
         kprof_args_limit:new(),
         [rand:uniform(1200) || _ <- lists:seq(1, 4000)]
