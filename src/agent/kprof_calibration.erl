@@ -7,6 +7,7 @@
 %% was. So the costs are ratios to the time of some work (loop_ns/0, measured beside each call), and those of unsampled calls are
 %% measured at two distances between calls (at/3).
 -module(kprof_calibration).
+-calls_stay(all).
 -export([calibrate/3, calibrate/4, loop_ns/0, at/3]).
 -export([calibration_plain/1, calibration_told/3, calibration_tier/1, calibration_miss/1, calibration_full/1, calibration_entry/1, calibration_rare/1, calibration_rare0/1, calibration_hit0/1, calibration_counted/1, calibration_detail/1, calibration_draw/1, sink/1, beside/1]).
 -export_type([costs/0]).
@@ -312,7 +313,7 @@ made(?HIT0, X) -> ?MODULE:calibration_hit0(X);
 made(?COUNTED, X) -> ?MODULE:calibration_counted(X);
 made(?TIER, X) -> ?MODULE:calibration_tier(X);
 made(?ENTRY, X) -> ?MODULE:calibration_entry(X);
-made(?TOLD, X) -> ?MODULE:calibration_told({get, X, <<"key">>}, {self(), [X]}, <<"state">>);
+made(?TOLD, X) -> ?MODULE:calibration_told({get, X, <<X:24>>}, {self(), [X]}, <<X:40>>); % no constant: kprof_text:stored_binary/1
 made(?DETAIL, X) -> ?MODULE:calibration_detail(X);
 made(?DRAW, X) -> ?MODULE:calibration_draw(X);
 made(?FULL, X) -> ?MODULE:calibration_full(X).

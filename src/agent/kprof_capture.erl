@@ -1,45 +1,20 @@
-%% A capture: the arguments of some calls of one function, from which the operator chooses. It runs in a separate process, which
-%% is the tracer: in its own trace session (OTP 27+), otherwise in the common trace while the relay is paused.
-%%
-%% Processes are flagged step by step, which limits the cost. The match spec clears the call flag of the calling process, so
-%% each process is recorded once until it is flagged again. A few processes are flagged first, then twice as many each time that
-%% no call arrived. So a function that all processes call is captured from the first few.
+%% A capture: the arguments of some calls of one function, from which the operator chooses. This starts and ends its process
+%% (kprof_capturer), which is loaded with the tools.
 -module(kprof_capture).
--export([start/1, init/1, stop/1, clear/1]).
--export_type([capture/0]).
+-export([start/1, stop/1, clear/1]).
+-export_type([capture/0, options/0]).
 
 -type capture() :: none | {pid(), reference(), mfa() | none, atomics:atomics_ref()}.
+-type options() :: #{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref(), walker := none | pid()}.
 
--define(CALLS, 20).
--define(WAIT_MS, 5000).
--define(STEP_MS, 10).
--define(FIRST, 32). % processes flagged first
 -define(HEAP_WORDS, 8 bsl 20).
-
--record(p, {
-    controller,
-    mfa,
-    counters,
-    session,
-    new, % true: new processes may be flagged
-    todo = [], % processes not flagged yet
-    source, % of the processes after them
-    flagged = [], % processes that are flagged
-    chunk = ?FIRST,
-    spawn_ms = 1, % time for which new processes are flagged in the next step
-    got = [], % newest first
-    n = 0,
-    ran = 0,
-    begun,
-    us = 0
-}).
 
 %% #{controller, mfa, isolated, new, counters, walker}: counters is an atomics array of 2 (calls kept, calls seen); the walker may
 %% still be clearing flags. When everything is removed from the VM, the controller gets {captured, Capturer, {captured, Ran, Us,
 %% [Call]}}. -> {Capturer, Monitor}
--spec start(#{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref(), walker := none | pid()}) -> {pid(), reference()}.
+-spec start(options()) -> {pid(), reference()}.
 start(Opts) ->
-    spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS) | [Least || {min_heap_size, _} = Least <- kprof_pids:heap()]]).
+    spawn_opt(kprof_capturer, init, [Opts], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS) | [Least || {min_heap_size, _} = Least <- kprof_pids:heap()]]).
 
 %% Ends a capture in any state, even if its process is dead. When this returns, everything it set has been removed. Capture:
 %% none | {Capturer, Monitor, MFA with a pattern in the common trace | none, Counters}
@@ -63,100 +38,3 @@ stop({Pid, Monitor, _, _} = Capture) ->
 clear(none) -> ok;
 clear({_, _, none, _}) -> ok;
 clear({_, _, MFA, _}) -> kprof_spec:pattern({none, match_spec}, MFA) =:= kprof_spec:capture() andalso kprof_spec:set_pattern(none, MFA, false, [local]).
-
--spec init(#{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref(), walker := none | pid()}) -> term().
-init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, counters := Counters, walker := Walker}) ->
-    erlang:monitor(process, Controller),
-    Isolated orelse kprof_flags:walked(Walker),
-    Session = kprof_spec:session(Isolated, ?MODULE, self()),
-    P = #p{controller = Controller, mfa = MFA, counters = Counters, session = Session, new = New, source = kprof_pids:all(), begun = now_us()},
-    kprof_spec:set_pattern(Session, MFA, kprof_spec:capture(), [local]),
-    step(P).
-
-now_us() -> erlang:monotonic_time(microsecond).
-
-%% ---- Flags ----
-
-step(#p{todo = [], source = none, spawn_ms = Ms, new = true} = P) ->
-    flag(new, true, P),
-    Ms < 64 andalso (receive after Ms -> flag(new, false, P) end),
-    wait(P#p{new = Ms < 64, spawn_ms = Ms * 2});
-step(#p{todo = [], source = none} = P) ->
-    wait(P);
-step(#p{todo = Todo, chunk = Chunk} = P) ->
-    wait((flag_some(Todo, Chunk, kprof_flags:slice(), P))#p{chunk = 2 * Chunk}).
-
-flag_some([Pid | Todo], N, Slice, #p{controller = Controller} = P) when Pid =:= self(); Pid =:= Controller ->
-    flag_some(Todo, N, Slice, P);
-flag_some([Pid | Todo], N, Slice, #p{flagged = Flagged} = P) when N > 0 ->
-    flag(Pid, true, P),
-    flag_some(Todo, N - 1, kprof_flags:rest(Slice), P#p{flagged = [Pid | Flagged]});
-flag_some([], N, Slice, #p{source = Source} = P) when N > 0, Source =/= none ->
-    case kprof_pids:some(Source) of
-        {[], _} -> P#p{todo = [], source = none};
-        {Pids, Next} -> flag_some(Pids, N, Slice, P#p{source = Next})
-    end;
-flag_some(Todo, _, _, P) ->
-    P#p{todo = Todo}.
-
-flag(Who, On, #p{session = Session}) -> kprof_spec:flags({Session, self()}, Who, On, [call]).
-
-%% ---- Calls ----
-
-wait(P) -> wait(P, now_us() + ?STEP_MS * 1000, P#p.ran).
-
-wait(#p{begun = Begun} = P, Until, Ran) ->
-    Now = now_us(),
-    receive
-        {trace, Pid, call, {_, _, Args}} ->
-            called(Pid, Args, P, Until, Ran);
-        stop ->
-            off(P);
-        {'DOWN', _, process, Controller, _} when Controller =:= P#p.controller ->
-            off(P)
-    after max(0, (Until - Now + 999) div 1000) ->
-        if
-            Now - Begun > ?WAIT_MS * 1000 -> done(off(P));
-            P#p.ran > Ran -> wait(P); % calls arrive: flag no more processes
-            true -> step(P)
-        end
-    end.
-
-called(Pid, Args, #p{n = N} = P0, Until, Ran) ->
-    P = P0#p{got = [kprof_capture_args:call(Args) | P0#p.got], n = N + 1, ran = P0#p.ran + 1},
-    [atomics:add(P#p.counters, I, 1) || I <- [1, 2]],
-    case N + 1 of
-        ?CALLS ->
-            done(off(P));
-        _ ->
-            flag(Pid, true, P),
-            wait(P, Until, Ran)
-    end.
-
-%% The pattern is removed first, so that no further call is captured. Messages under way are counted.
-off(#p{session = Session, mfa = MFA} = P) ->
-    kprof_spec:set_pattern(Session, MFA, false, [local]),
-    Us = now_us() - P#p.begun,
-    Delivered = kprof_spec:delivered(Session),
-    receive {trace_delivered, all, Delivered} -> ok after 1000 -> ok end,
-    flags_off(P),
-    kprof_spec:end_session(Session),
-    P#p{ran = P#p.ran + more(0), session = none, us = Us}.
-
-%% A session removes its flags. Children of flagged processes have flags only if flags of new processes were set.
-flags_off(#p{session = none, spawn_ms = Ms} = P) when Ms > 1 -> kprof_flags:off({none, self()}, P#p.new, none);
-flags_off(#p{session = none, flagged = Flagged} = P) -> unflag(Flagged, kprof_flags:slice(), P);
-flags_off(_) -> ok.
-
-unflag([Pid | Rest], Slice, P) ->
-    flag(Pid, false, P),
-    unflag(Rest, kprof_flags:rest(Slice), P);
-unflag([], _, _) ->
-    ok.
-
-more(N) ->
-    receive {trace, _, call, _} -> more(N + 1)
-    after 0 -> N
-    end.
-
-done(#p{controller = Controller} = P) -> Controller ! {captured, self(), {captured, P#p.ran, P#p.us, lists:reverse(P#p.got)}}.

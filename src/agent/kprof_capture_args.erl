@@ -1,6 +1,7 @@
 %% The arguments of a captured call as trees, shortened before they leave the node. PROTOCOL.md has the forms. The name of a
 %% part is what the relay would use, so that the preview is correct.
 -module(kprof_capture_args).
+-agent(tools).
 -export([call/1]).
 -export_type([part/0]).
 

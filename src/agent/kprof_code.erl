@@ -9,7 +9,8 @@
 -spec modules(string()) -> [binary()].
 modules(Prefix) ->
     Names = lists:usort([atom_to_list(M) || M <- erlang:loaded()]),
-    [kprof_text:format("~ts", [N]) || N <- lists:sublist([N || N <- Names, lists:prefix(Prefix, N) orelse lists:prefix("Elixir." ++ Prefix, N)], 500)].
+    InElixir = "Elixir." ++ Prefix,
+    [kprof_text:format("~ts", [N]) || N <- lists:sublist([N || N <- Names, lists:prefix(Prefix, N) orelse lists:prefix(InElixir, N)], 500)].
 
 -spec functions(module()) -> [{atom(), arity(), boolean()}].
 functions(M) ->

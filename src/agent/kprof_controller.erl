@@ -144,10 +144,10 @@ loop(S) ->
             loop(kprof_limits:nudged(S));
         {count, Timer} when Timer =:= S#s.tracing#tracing.count_timer ->
             loop(kprof_tracing:count_step(S));
-        {why, Ref, Ix, MFA} ->
+        {why, Key, Ref, Ix, MFA} when Key =:= S#s.link#link.key ->
             loop(kprof_requests:counted(Ref, Ix, MFA, S));
-        {survey, Timer} ->
-            loop(kprof_survey:step(Timer, S));
+        {survey, Timer} when is_reference(Timer), Timer =:= S#s.survey#survey.timer ->
+            loop(kprof_survey:step(S));
         {stacks_end, Ending} ->
             loop(kprof_stacks:last_sent(Ending, S));
         {captured, Capturer, Caught} when Capturer =:= element(1, S#s.requests#requests.capture) ->
@@ -174,6 +174,7 @@ request(Ref, Request, S) ->
 
 %% Sources with `-agent(tools)` do these.
 is_for_tools({What, Asked}) when What =:= full; What =:= stacks; What =:= processes -> is_map(Asked);
+is_for_tools({capture, Asked}) -> Asked =/= none;
 is_for_tools({What, _}) -> What =:= catalog orelse What =:= callees orelse What =:= calls orelse What =:= rates;
 is_for_tools(What) -> What =:= rates.
 

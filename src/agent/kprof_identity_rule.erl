@@ -1,6 +1,7 @@
 %% Identity rules: from the operator's text, a fun or M:F/A with an expression, to heads, guards and names of match specs. The
 %% fun is never run: ms_transform translates it to guards and a name, which kprof_check checks.
 -module(kprof_identity_rule).
+-agent(interpreted).
 -export([rules/3]).
 -export_type([clauses/0, rules/0]).
 

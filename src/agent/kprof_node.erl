@@ -9,6 +9,7 @@
 -type cpu() :: {runtime | wall, integer(), integer()}.
 
 -define(SLOTS, 100). % kprof/trace/agent.h: AGENT_SLOTS
+-define(REST_MS, 5).
 -define(SAMPLED_PROCESSES, 5).
 -define(MANY_PROCESSES, 10000).
 
@@ -49,7 +50,8 @@ lives(P) -> is_process_alive(P).
 of_others(What) ->
     Own = kprof_cleanup:slot(),
     Slots = [[$0 + N div 10, $0 + N rem 10] || N <- lists:seq(0, ?SLOTS - 1)],
-    [R || Slot <- Slots, Slot =/= Own, R <- existing("kprof_" ++ What ++ "_" ++ Slot), whereis(R) =/= undefined].
+    Name = "kprof_" ++ What ++ "_",
+    [R || Slot <- Slots, Slot =/= Own, R <- existing(Name ++ Slot), whereis(R) =/= undefined].
 
 existing(Name) ->
     try [list_to_existing_atom(Name)]
@@ -247,11 +249,15 @@ is_agent(M) ->
         _ -> false
     end.
 
-%% Loads a module of the agent through the code server, which may hang: only a process that nobody waits for may do it.
+%% Loads a module of the agent through the code server, which may hang: only a process that nobody waits for may do it. The VM
+%% blocks a scheduler to make the machine code, and again to add it to its tables; between them this process rests.
 -spec load(module(), binary()) -> ok | {error, load, binary()}.
 load(M, Beam) ->
-    case erlang:module_loaded(M) orelse code:load_binary(M, [], Beam) of
+    case erlang:module_loaded(M) orelse finish(code:prepare_loading([{M, [], Beam}])) of
         true -> ok;
-        {module, M} -> ok;
+        ok -> ok;
         {error, Why} -> {error, load, kprof_text:format("cannot load ~ts: ~0tP", [M, Why, 8])}
     end.
+
+finish({ok, Prepared}) -> receive after ?REST_MS -> code:finish_loading(Prepared) end;
+finish(Error) -> Error.

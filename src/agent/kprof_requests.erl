@@ -75,7 +75,7 @@ why(Ref, Ix, S0) ->
                     kprof_link:answer(Ref, nofunction, kprof_cleanup_plan:share(S1#s{counting = S1#s.counting -- [MFA]}));
                 _ ->
                     S1#s.relay =/= none andalso (S1#s.relay ! {watch, Ix, S1#s.epoch}),
-                    erlang:send_after(1000, self(), {why, Ref, Ix, {MFA, Before}}),
+                    erlang:send_after(1000, self(), {why, S1#s.link#link.key, Ref, Ix, {MFA, Before}}),
                     S1
             end;
         false ->

@@ -5,6 +5,7 @@
 %% process is queried; a later answer is used, and counted as late.
 -module(kprof_stack_worker).
 -agent(tools).
+-calls_stay([even/2, odd/2]).
 -export([start/0, init/2, claimed/1, depth/0, probe/1, first_call/1]).
 -export_type([asked/0, result/0, worker/0]).
 

@@ -9,7 +9,7 @@
 %% their counts are extrapolated.
 -module(kprof_survey).
 -agent(tools).
--export([count/3, forget/1, step/2, take/1]).
+-export([count/3, forget/1, step/1, take/1]).
 -export_type([phase/0]).
 
 -include("kprof_controller.hrl").
@@ -47,14 +47,13 @@ later(Ms, #s{survey = Survey} = S) ->
     erlang:send_after(Ms, self(), {survey, Timer}),
     S#s{survey = Survey#survey{timer = Timer}}.
 
--spec step(reference(), state()) -> state().
-step(Timer, #s{survey = #survey{timer = Timer, phase = Phase}, breaker = B} = S) ->
+%% Its timer has run out.
+-spec step(state()) -> state().
+step(#s{survey = #survey{phase = Phase}, breaker = B} = S) ->
     case kprof_breaker:state(B) =:= closed orelse Phase =:= clear of
         true -> work(S);
         false -> given_up(S)
-    end;
-step(_, S) ->
-    S.
+    end.
 
 %% The relay was killed: the counters are removed (kprof_cleanup, or with the session).
 -spec forget(state()) -> state().

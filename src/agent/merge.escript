@@ -6,38 +6,46 @@
 %% The modules have no literals: a constant list, tuple, map or text is built when it is needed, because unloading a
 %% module with literals can crash some VMs. kprof_agent_00:id/1, called as a function of another
 %% module, hides a constant from the compiler. The build fails where a literal remains.
+%% Constant texts are not built by code: they are an attribute of the first module (kprof_text:stored/1).
 %% They have no line numbers: without them the VM, which blocks a scheduler while it loads a module, loads it 10 % faster.
 -mode(compile).
 
 -define(AGENT, kprof_agent_00).
 -define(TOOLS, kprof_tools_00).
 -define(SLOT, "_00").
+-define(HIDDEN, hidden).
+-define(EMPTY_MAP, empty_map).
+-define(SHORT, 1). % characters of a text that is built by code
 
 main([Dir | Files]) ->
     Parsed = [parse(F) || F <- Files],
     put(names, maps:from_list([{M, prefix(M)} || {M, _} <- Parsed])),
     put(targets, maps:from_list([{M, declared(Forms)} || {M, Forms} <- Parsed])),
     put(exports, [{?AGENT, {id, 1}}, {?AGENT, {controller_start, 1}}]),
-    Functions = [{target(M), slotted(functions(M, Forms))} || {M, Forms} <- Parsed],
+    put(texts, #{}),
+    put(calls_stay, lists:append([calls_stay(M, Forms) || {M, Forms} <- Parsed])),
+    Functions = [{target(M), slotted(functions(M, Forms))} || {M, Forms} <- Parsed, target(M) =/= interpreted],
     Id = {function, 0, id, 1, [{clause, 0, [{var, 0, 'X'}], [], [{var, 0, 'X'}]}]},
-    write(Dir, ?AGENT, [Id | lists:append([Fs || {?AGENT, Fs} <- Functions])]),
-    write(Dir, ?TOOLS, lists:append([Fs || {?TOOLS, Fs} <- Functions]));
+    Interpreted = [{source(M), forms(M, Forms)} || {M, Forms} <- Parsed, target(M) =:= interpreted],
+    write(Dir, ?AGENT, [{attribute, 0, texts, texts()}, {attribute, 0, interpreted, Interpreted}], [Id | hiding() ++ lists:append([Fs || {?AGENT, Fs} <- Functions])]),
+    write(Dir, ?TOOLS, [], hiding() ++ lists:append([Fs || {?TOOLS, Fs} <- Functions]));
 main(_) ->
     fail("usage: merge.escript DIR SOURCE...", []).
 
-write(Dir, Module, Functions) ->
+write(Dir, Module, Attributes, Functions) ->
     Exports = lists:usort([F || {M, F} <- get(exports), M =:= Module]),
-    Forms = [{attribute, 0, module, Module}, {attribute, 0, export, Exports} | Functions] ++ [{eof, 0}],
+    Forms = [{attribute, 0, module, Module}, {attribute, 0, export, Exports} | Attributes] ++ inlined(Functions, Exports) ++ [{eof, 0}],
     case compile:forms(Forms, [deterministic, no_debug_info, no_line_info, nowarn_unused_function, return_errors, {source, "kprof_agent"}]) of
         {ok, Module, Beam} -> checked(filename:join(Dir, atom_to_list(Module) ++ ".beam"), Beam);
         Error -> fail("cannot compile ~s: ~p", [Module, Error])
     end.
 
-%% The module that gets the functions of a source, as the source says.
+%% The module that gets the functions of a source, as the source says; interpreted: none.
 declared(Forms) ->
     case [What || {attribute, _, agent, What} <- Forms] of
         [] -> ?AGENT;
-        [tools] -> ?TOOLS
+        [tools] -> ?TOOLS;
+        [interpreted] -> interpreted
     end.
 
 target(M) -> map_get(M, get(targets)).
@@ -98,9 +106,10 @@ expr({call, L, {remote, _, {atom, _, M}, {atom, _, module_info}} = Remote, Args}
     end;
 expr({call, L, {remote, _, {atom, _, math}, _} = Remote, Args}) -> id(L, {call, L, Remote, exprs(Args)});
 expr({call, L, {remote, _, {atom, _, M}, {atom, _, F}} = Remote, Args}) ->
-    case ours(M) of
-        true -> {call, L, function(L, M, F, length(Args)), exprs(Args)};
-        false -> {call, L, Remote, exprs(spawned(F, Args))}
+    case ours(M) andalso target(M) of
+        interpreted -> expr({call, L, {remote, L, {atom, L, kprof_interpreted}, {atom, L, call}}, [{atom, L, source(M)}, {atom, L, F}, list(L, Args)]});
+        false -> {call, L, Remote, exprs(spawned(F, Args))};
+        _ -> {call, L, function(L, M, F, length(Args)), exprs(Args)}
     end;
 expr({call, L, {atom, _, F} = Name, Args}) ->
     case is_map_key({F, length(Args)}, get(local)) of
@@ -121,11 +130,8 @@ expr({'fun', L, {function, {atom, _, M}, {atom, _, F}, {integer, _, A}}} = Fun) 
 expr({'fun', L, {clauses, Clauses}}) -> {'fun', L, {clauses, [clause(C) || C <- Clauses]}};
 expr({named_fun, L, Name, Clauses}) -> {named_fun, L, Name, [clause(C) || C <- Clauses]};
 expr({string, _, ""}) -> {nil, 0};
-expr({string, L, Text}) ->
-    case lists:all(fun(C) -> C < 256 end, Text) of
-        true -> {call, L, {remote, L, {atom, L, erlang}, {atom, L, binary_to_list}}, [grown(L, [{bin_element, L, {string, L, Text}, default, default}])]};
-        false -> expr(lists:foldr(fun(C, Acc) -> {cons, L, {integer, L, C}, Acc} end, {nil, L}, Text))
-    end;
+expr({string, L, Text}) when length(Text) > ?SHORT -> stored(L, stored, unicode:characters_to_binary(Text));
+expr({string, L, Text}) -> expr(lists:foldr(fun(C, Acc) -> {cons, L, {integer, L, C}, Acc} end, {nil, L}, Text));
 expr({cons, L, H, {nil, _}}) ->
     case constant(H) of
         true -> {cons, L, expr(H), id(L, {nil, L})};
@@ -138,13 +144,13 @@ expr({tuple, L, [First | Rest] = All}) ->
         true -> {tuple, L, [id(L, First) | Rest]};
         false -> {tuple, L, exprs(All)}
     end;
-expr({map, L, []}) -> {call, L, {remote, L, {atom, L, maps}, {atom, L, from_list}}, [id(L, {nil, L})]};
+expr({map, L, []}) -> {call, L, {atom, L, ?EMPTY_MAP}, []};
 expr({map, L, Fields}) -> {map, L, expr({map, L, []}), fields(Fields)};
 expr({map, L, M, Fields}) -> {map, L, expr(M), fields(Fields)};
 expr({bin, L, []}) -> {call, L, {remote, L, {atom, L, erlang}, {atom, L, list_to_binary}}, [id(L, {nil, L})]};
 expr({bin, L, Elements}) ->
     case lists:all(fun({bin_element, _, V, _, _}) -> constant(V) end, Elements) of
-        true -> grown(L, Elements);
+        true -> stored(L, stored_binary, constant_binary(Elements));
         false -> {bin, L, [{bin_element, EL, element_value(V), Size, Types} || {bin_element, EL, V, Size, Types} <- Elements]}
     end;
 expr({float, L, F}) when F == trunc(F) -> {call, L, {remote, L, {atom, L, erlang}, {atom, L, float}}, [id(L, {integer, L, trunc(F)})]};
@@ -163,7 +169,7 @@ expr({lc, L, E, Qs}) ->
 expr({bc, L, E, Qs}) -> {bc, L, expr(E), [qualifier(Q) || Q <- Qs]};
 expr({op, L, Op, A}) -> {op, L, Op, expr(A)};
 % known floats would turn other constants in the expression into floats
-expr({op, L, '/', A, B}) -> id(L, {op, L, '/', hidden(L, A), hidden(L, B)});
+expr({op, L, '/', A, B}) -> id(L, {op, L, '/', hidden(L, expr(A)), hidden(L, expr(B))});
 expr({op, L, Op, A, B}) -> {op, L, Op, expr(A), expr(B)};
 expr({remote, L, M, F}) -> {remote, L, expr(M), expr(F)};
 expr(Leaf) when element(1, Leaf) =:= var; element(1, Leaf) =:= atom; element(1, Leaf) =:= integer; element(1, Leaf) =:= char; element(1, Leaf) =:= nil -> Leaf;
@@ -204,16 +210,66 @@ spawned(_, Args) ->
 list_length({nil, _}) -> 0;
 list_length({cons, _, _, T}) -> 1 + list_length(T).
 
+list(L, Es) -> lists:foldr(fun(E, Rest) -> {cons, L, E, Rest} end, {nil, L}, Es).
+
 hidden(L, E) ->
     case plain(E) of
         true -> id(L, E);
-        false -> expr(E)
+        false -> E
     end.
 
-id(L, E) -> {call, L, {remote, L, {atom, L, ?AGENT}, {atom, L, id}}, [E]}.
+%% Calls of local functions: a call of another module takes the VM four times as long to load.
+id(L, E) -> {call, L, {atom, L, ?HIDDEN}, [E]}.
 
-%% A binary of constants, and a segment of no bits whose size the compiler does not know.
-grown(L, Elements) -> {bin, L, Elements ++ [{bin_element, L, {integer, L, 0}, id(L, {integer, L, 0}), default}]}.
+hiding() ->
+    X = {var, 0, 'X'},
+    Id = {call, 0, {remote, 0, {atom, 0, ?AGENT}, {atom, 0, id}}, [X]},
+    Map = {call, 0, {remote, 0, {atom, 0, maps}, {atom, 0, from_list}}, [id(0, {nil, 0})]},
+    [{function, 0, ?HIDDEN, 1, [{clause, 0, [X], [], [Id]}]}, {function, 0, ?EMPTY_MAP, 0, [{clause, 0, [], [], [Map]}]}].
+
+%% ---- Sources that are interpreted (kprof_interpreted) ----
+
+forms(M, Forms) ->
+    Functions = [erl_parse:map_anno(fun(_) -> 0 end, F) || F <- Forms, element(1, F) =:= function],
+    term_to_binary(maps:from_list([{{F, A}, in_place(M, Clauses)} || {function, _, F, A, Clauses} <- Functions]), [{compressed, 9}]).
+
+source(M) -> list_to_atom(map_get(M, get(names))).
+
+%% A function of another source has the name that it has in the merged module (whose own name has digits that depend on the slot).
+%% erl_eval knows no local function as a value.
+in_place(M, {call, L, {remote, _, {atom, _, Other}, {atom, _, F}} = Remote, Args}) ->
+    case ours(Other) of
+        true -> {call, L, {atom, L, in_agent(M, Other, F, length(Args))}, in_place(M, Args)};
+        false -> {call, L, Remote, in_place(M, Args)}
+    end;
+in_place(_, {'fun', L, {function, F, A}}) ->
+    Vars = [{var, L, list_to_atom("Arg " ++ integer_to_list(I))} || I <- lists:seq(1, A)],
+    {'fun', L, {clauses, [{clause, L, Vars, [], [{call, L, {atom, L, F}, Vars}]}]}};
+in_place(M, T) when is_tuple(T) -> list_to_tuple(in_place(M, tuple_to_list(T)));
+in_place(M, [H | T]) -> [in_place(M, H) | in_place(M, T)];
+in_place(_, X) -> X.
+
+in_agent(M, Other, F, A) ->
+    exported(Other, F, A) =:= ?AGENT orelse fail("~s calls ~s, which is not in the first module", [M, Other]),
+    named(Other, F).
+
+%% ---- Texts ----
+
+stored(L, F, Text) ->
+    N = maps:get(Text, get(texts), map_size(get(texts))),
+    put(texts, maps:put(Text, N, get(texts))),
+    {call, L, function(L, kprof_text, F, 1), [{integer, L, N}]}.
+
+constant_binary(Elements) ->
+    {value, Text, _} = erl_eval:expr({bin, 0, Elements}, erl_eval:new_bindings()),
+    Text.
+
+%% As kprof_text reads them: in 16 bits each, where a text begins, and where the last one ends; then the texts.
+texts() ->
+    Texts = [T || {_, T} <- lists:sort([{N, T} || {T, N} <- maps:to_list(get(texts))])],
+    {Begins, End} = lists:mapfoldl(fun(T, At) -> {<<At:16>>, At + byte_size(T)} end, 2 * (1 + length(Texts)), Texts),
+    End < 1 bsl 16 orelse fail("the constant texts are ~b bytes", [End]),
+    iolist_to_binary([Begins, <<End:16>>, Texts]).
 
 %% A fun without an environment is a literal for the loader.
 hidden_fun(L, Name, Arity) ->
@@ -238,6 +294,61 @@ plain(_) -> false.
 
 constant({string, _, _}) -> true;
 constant(E) -> plain(E).
+
+%% ---- Functions that are called in one place ----
+
+%% A function takes the VM about 1 us to load; with the code around the call, 5 % of the whole. So one that has one call becomes
+%% part of the function that calls it.
+inlined(Functions, Exports) ->
+    Calls = lists:foldl(fun({function, _, F, A, Clauses}, Acc) -> calls({F, A}, Clauses, Acc) end, #{}, Functions),
+    Stay = Exports ++ get(calls_stay),
+    Once = maps:filter(fun(FA, Callers) -> length(Callers) =:= 1 andalso not lists:member(FA, Stay) end, Calls),
+    All = maps:from_list([{{F, A}, Clauses} || {function, _, F, A, Clauses} <- Functions]),
+    put(inlined, maps:filter(fun(FA, _) -> is_map_key(FA, Once) andalso not circle(FA, FA, Once, #{}) end, All)),
+    [{function, L, F, A, inner(Clauses)} || {function, L, F, A, Clauses} <- Functions, not is_map_key({F, A}, get(inlined))].
+
+%% Functions whose calls mean something, as the source says: -calls_stay(all). or -calls_stay([f/1]).
+calls_stay(M, Forms) ->
+    [{named(M, F), A} || {attribute, _, calls_stay, Which} <- Forms, {function, _, F, A, _} <- Forms, Which =:= all orelse lists:member({F, A}, Which)].
+
+circle(FA, At, Once, Seen) ->
+    [Caller] = map_get(At, Once),
+    Caller =:= FA orelse is_map_key(Caller, Seen) orelse (is_map_key(Caller, Once) andalso circle(FA, Caller, Once, Seen#{Caller => true})).
+
+%% #{function => where it is called or used}; a use as a value counts twice.
+calls(Me, {call, _, {atom, _, F}, Args}, Acc) -> calls(Me, Args, used({F, length(Args)}, [Me], Acc));
+calls(Me, {'fun', _, {function, F, A}}, Acc) -> used({F, A}, [Me, Me], Acc);
+calls(Me, T, Acc) when is_tuple(T) -> calls(Me, tuple_to_list(T), Acc);
+calls(Me, [H | T], Acc) -> calls(Me, T, calls(Me, H, Acc));
+calls(_, _, Acc) -> Acc.
+
+used(FA, By, Acc) -> maps:update_with(FA, fun(Callers) -> By ++ Callers end, By, Acc).
+
+inner({call, L, {atom, _, F} = Name, Args}) ->
+    case get(inlined) of
+        #{{F, length(Args)} := Clauses} -> {block, L, body(L, inner(Args), inner(renamed(erlang:unique_integer([positive]), Clauses)))};
+        #{} -> {call, L, Name, inner(Args)}
+    end;
+inner(T) when is_tuple(T) -> list_to_tuple(inner(tuple_to_list(T)));
+inner([H | T]) -> [inner(H) | inner(T)];
+inner(X) -> X.
+
+body(L, Args, [{clause, _, Params, [], Body}] = Clauses) ->
+    case lists:all(fun(P) -> element(1, P) =:= var end, Params) of
+        true -> [{match, L, P, hidden(L, A)} || {P, A} <- lists:zip(Params, Args)] ++ Body;
+        false -> chosen(L, Args, Clauses)
+    end;
+body(L, Args, Clauses) ->
+    chosen(L, Args, Clauses).
+
+chosen(L, [Arg], Clauses) -> [{'case', L, hidden(L, Arg), Clauses}];
+chosen(L, Args, Clauses) -> [{'case', L, {tuple, L, [hidden(L, A) || A <- Args]}, [{clause, CL, [{tuple, CL, Ps}], G, B} || {clause, CL, Ps, G, B} <- Clauses]}].
+
+renamed(_, {var, _, '_'} = Any) -> Any;
+renamed(N, {var, L, V}) -> {var, L, list_to_atom(atom_to_list(V) ++ " " ++ integer_to_list(N))};
+renamed(N, T) when is_tuple(T) -> list_to_tuple(renamed(N, tuple_to_list(T)));
+renamed(N, [H | T]) -> [renamed(N, H) | renamed(N, T)];
+renamed(_, X) -> X.
 
 %% ---- Checks of the result ----
 

@@ -22,7 +22,8 @@
  * slot: registering is atomic, so two kprof-tops do not load into one slot. The node's code server
  * may hang (on some VMs forever): the wait is limited. A module that is loaded later is unloaded,
  * and the slot stays reserved until then; otherwise the next attempt would load the same module
- * again. */
+ * again. What blocks a scheduler is cut in two, with a rest between: making the machine code, and
+ * adding it to the VM's tables. */
 static const char install_text[] =
     "fun(Slot, Controller, Agent, Tools, Beam, Opts, Ms) ->"
     "  Unload = fun() -> code:purge(Agent), code:delete(Agent), code:purge(Agent) end,"
@@ -31,12 +32,16 @@ static const char install_text[] =
     "      not erlang:module_loaded(Agent) andalso not erlang:module_loaded(Tools) andalso "
     "      erlang:whereis(Controller) =:= undefined "
     "  end,"
+    "  Finish = fun"
+    "    ({ok, Prepared}) -> receive after 5 -> code:finish_loading(Prepared) end;"
+    "    (Error) -> Error "
+    "  end,"
     "  Load = fun(From) ->"
     "    case Free() of"
     "      false -> From ! {self(), taken};"
     "      true ->"
     "        erlang:monitor(process, From),"
-    "        From ! {self(), code:load_binary(Agent, [], Beam)},"
+    "        From ! {self(), Finish(code:prepare_loading([{Agent, [], Beam}]))},"
     "        receive"
     "          keep -> ok;"
     "          drop -> Unload();"
@@ -47,7 +52,7 @@ static const char install_text[] =
     "  Me = self(),"
     "  Loader = erlang:spawn(fun() -> Load(Me) end),"
     "  receive"
-    "    {Loader, {module, Agent}} ->"
+    "    {Loader, ok} ->"
     "      R = (catch Agent:controller_start(Opts)),"
     "      Loader ! case is_tuple(R) andalso element(1, R) of ok -> keep; _ -> drop end,"
     "      R;"

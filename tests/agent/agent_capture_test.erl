@@ -94,7 +94,7 @@ capture_of_one_process(T) ->
 capture_that_ends_otherwise(T) ->
     K = traced(T, trace_config([{entry, 1}, {none, 0}])),
     Set = fun() -> ?soon(fun() -> capturing(K) end) end,
-    Off = fun() -> ?equal(processes_of(T, capture_init), []), ?equal(sessions(T) =< 1, true) end,
+    Off = fun() -> ?equal(processes_of(T, capturer_init), []), ?equal(sessions(T) =< 1, true) end,
     %% it is not called
     ?equal(ask(K, {capture, 1}), ok),
     {captured, 0, Us, []} = captured(K),
@@ -145,9 +145,9 @@ capturing(K) ->
     end.
 
 probe(T) ->
-    hd([P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_agent_00, capture_init, 1}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]]).
+    hd([P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_tools_00, capturer_init, 1}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]]).
 
-processes_of(T, F) -> [P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_agent_00, G, _}} <- [rpc:call(T, erlang, process_info, [P, initial_call])], G =:= F].
+processes_of(T, F) -> [P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_tools_00, G, _}} <- [rpc:call(T, erlang, process_info, [P, initial_call])], G =:= F].
 
 %% Without the session for VM events, which can start at any time.
 sessions(T) ->

@@ -10,7 +10,17 @@
 tests() ->
     [
         {identities, fun identities/1},
-        {identity_errors, fun identity_errors/1}
+        {identity_errors, fun identity_errors/1},
+        {rules_are_interpreted, fun rules_are_interpreted/1}
+    ].
+
+%% In the merged module the rules are interpreted: with the same results.
+rules_are_interpreted(_) ->
+    Tiers = [{0, agent_load, entry, 1}, {1, agent_load, three, 3}, {2, agent_load, none, 0}, {3, agent_load, leaf, 1}],
+    Wrong = ["x", "a:b/1 f(", "agent_load:entry/1", "agent_load:entry/1 arg(2)", "agent_load:entry/1 x; y", "fun ({m,f,[A]}) -> A, A end", "\"", "a:b/2 arg(1)"],
+    [
+        ?equal({Rule, Entry, kprof_agent_00:interpreted_call(identity_rule, rules, Args)}, {Rule, Entry, apply(kprof_identity_rule, rules, Args)})
+     || Rule <- Wrong ++ [R || {R, _, _} <- rules()], Entry <- [none, 0], Args <- [[list_to_binary(Rule), Tiers, Entry]]
     ].
 
 %% {Rule, Calls, Names of these calls}

@@ -344,6 +344,17 @@ strangers_are_ignored(T) ->
     [rpc:call(T, erlang, send, [kprof_controller_00, M]) || M <- Forged],
     receive {ke, stranger, First} -> ?check(string:find(First, "ignored: 1") =/= nomatch) after ?PATIENCE -> error(not_said) end,
     ?soon(fun() -> beat_now(K, strangers) =:= 2 * length(Forged) + 1 end),
+    %% Messages that only processes of the agent send: they end nothing.
+    Strays = [{why, 1, 2, 3}, {why, none, 1, 2, 3}, {survey, x}, {survey, none}, {stacks_end, x}, {full_off, x}, {full_plan, x, y, z}, {captured, x, y}, {count, x}, x, {}],
+    Lives = fun(P) -> is_list(rpc:call(T, erlang, process_info, [P, [status, reductions]])) end,
+    [
+        begin
+            P = rpc:call(T, erlang, whereis, [Name]),
+            rpc:call(T, erlang, send, [P, M]),
+            ?equal({Name, M, Lives(P)}, {Name, M, true})
+        end
+     || Name <- [kprof_controller_00, kprof_relay_00], M <- Strays
+    ],
     peer:stop(Peer),
     messages(K),
     run(T, entries, [[1]]),

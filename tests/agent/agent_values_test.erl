@@ -1,4 +1,4 @@
-%% Properties of values that need no node: breaker, limits, weights. Run by agent_test.
+%% Properties of values that need no node: breaker, limits, weights, texts of the merged module. Run by agent_test.
 -module(agent_values_test).
 -export([tests/0]).
 
@@ -10,8 +10,18 @@ tests() ->
         {breaker_keeps_its_times, fun breaker_keeps_its_times/1},
         {limit_is_never_passed, fun limit_is_never_passed/1},
         {weights_follow_the_time, fun weights_follow_the_time/1},
-        {args_are_limited, fun args_are_limited/1}
+        {args_are_limited, fun args_are_limited/1},
+        {texts_are_read, fun texts_are_read/1}
     ].
+
+%% Each constant text is in the attribute once, and read in full.
+texts_are_read(_) ->
+    {_, [Texts]} = lists:keyfind(texts, 1, kprof_agent_00:module_info(attributes)),
+    <<First:16, _/binary>> = Texts,
+    All = [kprof_agent_00:text_stored_binary(I) || I <- lists:seq(0, First div 2 - 2)],
+    ?equal(iolist_to_binary(All), binary:part(Texts, First, byte_size(Texts) - First)),
+    ?equal(length(lists:usort(All)), length(All)),
+    ?check(lists:member(<<"~ts was loaded">>, All)).
 
 %% Properties of the breaker (a value): random sequences of trips and ticks at random times.
 breaker_keeps_its_times(_) ->
