@@ -37,6 +37,7 @@
 %% Percent: a traced call also slows down the code after it (its caches, and its memory if a message was sent), as `make impact PART=cost` shows.
 -define(INDIRECT, 118).
 -define(INDIRECT_COMMON, 130). % of unsampled calls on VMs without trace sessions
+-define(INDIRECT_NO_ENTRY, 106). % of unsampled calls without an entry on the others
 -define(INDIRECT_SENT, 150).
 -define(HEAP, {min_heap_size, 10000}). % few collections
 -define(START_MS, 20). % maximum until the second process runs
@@ -162,9 +163,13 @@ run(At, {Session, Sink} = Tracer, Detail, Until) ->
     Full = Of([{full, ?FULL}], ?PAUSE),
     Loops = [L || {_, {_, L}} <- Far ++ Close ++ Count ++ Sent ++ More ++ Full],
     Usual = lists:sum([Loop | Loops]) / (1 + length(Loops)),
-    Ns = fun(Measured, Percent) -> maps:from_list([{Name, max(1, round(Ratio * Usual * Percent / 100))} || {Name, {Ratio, _}} <- Measured]) end,
-    Indirect = case Session of none -> ?INDIRECT_COMMON; _ -> ?INDIRECT end,
-    completed(maps:merge(Ns(Far ++ Count, Indirect), Ns(Sent ++ More ++ Full, ?INDIRECT_SENT)), Ns(Close, Indirect), max(1, round(Usual))).
+    Ns = fun(Measured, Percent) -> maps:from_list([{Name, max(1, round(Ratio * Usual * Percent(Name) / 100))} || {Name, {Ratio, _}} <- Measured]) end,
+    Indirect = fun(Name) -> indirect(Name, Session) end,
+    completed(maps:merge(Ns(Far ++ Count, Indirect), Ns(Sent ++ More ++ Full, fun(_) -> ?INDIRECT_SENT end)), Ns(Close, Indirect), max(1, round(Usual))).
+
+indirect(_, none) -> ?INDIRECT_COMMON;
+indirect(rare0, _) -> ?INDIRECT_NO_ENTRY;
+indirect(_, _) -> ?INDIRECT.
 
 %% Values are assumed for the kinds for which there was no time.
 completed(Measured, Close, Loop) ->
