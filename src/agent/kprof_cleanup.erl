@@ -91,9 +91,10 @@ all_died(_) ->
 
 %% Unloads the modules when all processes of the agent, and Pids, are dead. The process that does it runs no code of the agent,
 %% only erl_eval. Meanwhile it holds the name of the slot (kprof_slot_NN), so it cannot unload a module that another kprof-top
-%% is loading. The tools may have been requested from the code server when the agent ended: that was before this, so they are
-%% loaded first. The first purge has nothing to do unless a module was loaded twice. On some VMs a purge can block forever, and the
-%% code server with it.
+%% is loading. The tools are first, because they call functions of the agent. A process of the agent may be loading them while the
+%% agent ends (kprof_node:load/2). The purge of the agent ends it; if the code server has its request by then, the tools
+%% are loaded before the last step, which unloads them. Without that, the last step has nothing to do, like the first purge of a
+%% module unless it was loaded twice. On some VMs a purge can block forever, and the code server with it.
 -spec reap([pid() | none]) -> pid().
 reap(Pids) ->
     Text =
@@ -106,7 +107,7 @@ reap(Pids) ->
         {'Pids', [P || P <- [self(), whereis(kprof_controller), whereis(kprof_relay), whereis(kprof_guardian) | Pids], is_pid(P)]},
         {'Slot', list_to_atom("kprof_slot_" ++ slot())},
         {'Controller', list_to_atom("kprof_controller_" ++ slot())},
-        {'Modules', [kprof_tools, ?MODULE:module_info(module)]}
+        {'Modules', [kprof_tools, ?MODULE:module_info(module), kprof_tools]}
     ],
     spawn(erl_eval, exprs, [Forms, Bindings]).
 

@@ -244,20 +244,23 @@ kill(Pid) ->
 %% A module of an agent in any slot: kprof_WORD_NN.
 -spec is_agent(module()) -> boolean().
 is_agent(M) ->
-    case lists:reverse(atom_to_list(M)) of
-        [A, B, $_ | _] = Reversed when A >= $0, A =< $9, B >= $0, B =< $9 -> lists:prefix("kprof_", lists:reverse(Reversed));
+    case atom_to_list(M) of
+        "kprof_" ++ _ = Name -> ends_with_slot(lists:reverse(Name));
         _ -> false
     end.
+
+ends_with_slot([A, B, $_ | _]) -> A >= $0 andalso A =< $9 andalso B >= $0 andalso B =< $9;
+ends_with_slot(_) -> false.
 
 %% Loads a module of the agent through the code server, which may hang: only a process that nobody waits for may do it. The VM
 %% blocks a scheduler to make the machine code, and again to add it to its tables; between them this process rests.
 -spec load(module(), binary()) -> ok | {error, load, binary()}.
 load(M, Beam) ->
-    case erlang:module_loaded(M) orelse finish(code:prepare_loading([{M, [], Beam}])) of
+    case erlang:module_loaded(M) orelse finish(M, code:prepare_loading([{M, [], Beam}])) of
         true -> ok;
         ok -> ok;
         {error, Why} -> {error, load, kprof_text:format("cannot load ~ts: ~0tP", [M, Why, 8])}
     end.
 
-finish({ok, Prepared}) -> receive after ?REST_MS -> code:finish_loading(Prepared) end;
-finish(Error) -> Error.
+finish(M, {ok, Prepared}) -> receive after ?REST_MS -> erlang:module_loaded(M) orelse code:finish_loading(Prepared) end;
+finish(_, Error) -> Error.

@@ -364,7 +364,7 @@ config(Config0, #s{tracing = #tracing{trace_config = Old}} = S) ->
         sample := max(1, min(1000000, maps:get(sample, Config1))),
         detail := max(0, min(1000000, maps:get(detail, Config1)))
     },
-    Config = Config2#{rules => kprof_match_spec:rules(Config2)}, % once: sampling changes often
+    Config = Config2#{rules => rules(Config2, Old)}, % once: sampling changes often
     Vm = kprof_hazard:vm(),
     case compiled(Config, Vm, S) of
         {ok, Specs, Notes} ->
@@ -377,6 +377,9 @@ config(Config0, #s{tracing = #tracing{trace_config = Old}} = S) ->
         {error, Why} ->
             {{error, identity, Why}, S}
     end.
+
+rules(#{tiers := Tiers, entry := Entry, identity := Rule}, #{tiers := Tiers, entry := Entry, identity := Rule, rules := Rules}) -> Rules;
+rules(Config, _) -> kprof_match_spec:rules(Config).
 
 %% A configuration that is not supported on this VM is refused (kprof_hazard).
 compiled(#{returns := Returns} = Config, Vm, S) ->

@@ -3,7 +3,7 @@
 %% DIR/kprof_tools_00.beam of the sources with `-agent(tools).`, which is loaded when it is first needed. A function f of kprof_x
 %% becomes x_f. Where the name of a source is a value (the name of a process or of a session) it gets the digits of the
 %% slot: kprof_x_00.
-%% The modules have no literals: a constant list, tuple, map or text is built when it is needed, because unloading a
+%% The modules have no literals: a constant list, tuple or map is built when it is needed, because unloading a
 %% module with literals can crash some VMs. kprof_agent_00:id/1, called as a function of another
 %% module, hides a constant from the compiler. The build fails where a literal remains.
 %% Constant texts are not built by code: they are an attribute of the first module (kprof_text:stored/1).

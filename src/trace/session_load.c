@@ -41,7 +41,7 @@ static const char install_text[] =
     "      false -> From ! {self(), taken};"
     "      true ->"
     "        erlang:monitor(process, From),"
-    "        From ! {self(), Finish(code:prepare_loading([{Agent, [], Beam}]))},"
+    "        From ! {self(), (catch Finish(code:prepare_loading([{Agent, [], Beam}])))},"
     "        receive"
     "          keep -> ok;"
     "          drop -> Unload();"

@@ -19,6 +19,7 @@ tests() ->
         {questions, fun questions/1},
         {tools_on_demand, fun tools_on_demand/1},
         {tools_that_come_late, fun tools_that_come_late/1},
+        {tools_under_way_at_the_end, fun tools_under_way_at_the_end/1},
         {stacks_are_bounded, fun stacks_are_bounded/1},
         {the_catalog_is_whole, fun the_catalog_is_whole/1},
         {the_catalog_tells_libraries, fun the_catalog_tells_libraries/1},
@@ -154,8 +155,8 @@ tools_on_demand(T) ->
     run(T, entries, [[1]]),
     ?check(length(calls(messages(K))) > 0),
     ?equal(rpc:call(T, erlang, module_loaded, [kprof_tools_00]), false),
-    [?equal({Q, asked(K, Q)}, {Q, tools}) || Q <- [{catalog, <<>>}, {calls, {agent_load, entry, 1}}, {rates, []}, {stacks, #{who => all}}, {processes, #{}}, {full, #{}}]],
-    [?equal({Q, asked(K, Q)}, {Q, ok}) || Q <- [{stacks, off}, {processes, off}, {full, off}]],
+    [?equal({Q, asked(K, Q)}, {Q, tools}) || Q <- [{catalog, <<>>}, {calls, {agent_load, entry, 1}}, {rates, []}, {stacks, #{who => all}}, {processes, #{}}, {full, #{}}, {capture, 0}]],
+    [?equal({Q, asked(K, Q)}, {Q, ok}) || Q <- [{stacks, off}, {processes, off}, {full, off}, {capture, none}]],
     {error, load, _} = asked(K, {tools, <<"no beam">>}),
     ?equal(asked(K, {tools, beam(kprof_tools_00)}), ok),
     {catalog, _, _, _, _} = asked(K, {catalog, <<>>}),
@@ -166,6 +167,20 @@ tools_on_demand(T) ->
     nothing_left(T).
 
 %% The code server loads the tools after the controller has died.
+%% kprof-top detaches at any moment of their loading: they do not stay.
+tools_under_way_at_the_end(T) ->
+    [
+        begin
+            K = start(T),
+            K ! {kp, ?KEY, 1, {tools, beam(kprof_tools_00)}},
+            receive after Ms -> ok end,
+            ask(K, detach),
+            gone(T),
+            nothing_left(T)
+        end
+     || Ms <- lists:seq(0, 9)
+    ].
+
 tools_that_come_late(T) ->
     K = traced(T, trace_config([{entry, 1}])),
     Holder = rpc:call(T, agent_load, suspend, [code_server]),
