@@ -5,13 +5,13 @@
 -export_type([capture/0, options/0]).
 
 -type capture() :: none | {pid(), reference(), mfa() | none, atomics:atomics_ref()}.
--type options() :: #{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref(), walker := none | pid(), vm := kprof_hazard:vm()}.
+-type options() :: #{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref(), walker := none | pid()}.
 
 -define(HEAP_WORDS, 8 bsl 20).
 
-%% #{controller, mfa, isolated, new, counters, walker, vm}: counters is an atomics array of 2 (calls kept, calls seen); the walker may
-%% still be clearing flags. When everything is removed from the VM, the controller gets {captured, Capturer, {captured, Ran,
-%% LeftOut, Us, [Call]}}. -> {Capturer, Monitor}
+%% #{controller, mfa, isolated, new, counters, walker}: counters is an atomics array of 2 (calls kept, calls seen); the walker may
+%% still be clearing flags. When everything is removed from the VM, the controller gets {captured, Capturer, {captured, Ran, Us,
+%% [Call]}}. -> {Capturer, Monitor}
 -spec start(options()) -> {pid(), reference()}.
 start(Opts) ->
     spawn_opt(kprof_capturer, init, [Opts], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS) | [Least || {min_heap_size, _} = Least <- kprof_pids:heap()]]).

@@ -4,9 +4,6 @@
 %% Processes are flagged step by step, which limits the cost. The match spec clears the call flag of the calling process, so
 %% each process is recorded once until it is flagged again. A few processes are flagged first, then twice as many each time that
 %% no call arrived. So a function that all processes call is captured from the first few.
-%%
-%% The VM copies the arguments for the tracer before a match spec can shorten them. So processes with heaps of more than
-%% ?MOST_WORDS are left out, and counted.
 -module(kprof_capturer).
 -agent(tools).
 -export([init/1]).
@@ -15,19 +12,16 @@
 -define(WAIT_MS, 5000).
 -define(STEP_MS, 10).
 -define(FIRST, 32). % processes flagged first
--define(MOST_WORDS, 4 bsl 20). % of a process's heaps: 32 MB
 
 -record(p, {
     controller,
     mfa,
     counters,
     session,
-    vm,
     new, % true: new processes may be flagged
     todo = [], % processes not flagged yet
     source, % of the processes after them
     flagged = [], % processes that are flagged
-    left_out = 0, % processes with large heaps
     chunk = ?FIRST,
     spawn_ms = 1, % time for which new processes are flagged in the next step
     got = [], % newest first
@@ -38,11 +32,11 @@
 }).
 
 -spec init(kprof_capture:options()) -> term().
-init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, counters := Counters, walker := Walker, vm := Vm}) ->
+init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, counters := Counters, walker := Walker}) ->
     erlang:monitor(process, Controller),
     Isolated orelse kprof_flags:walked(Walker),
     Session = kprof_spec:session(Isolated, kprof_capture, self()),
-    P = #p{controller = Controller, mfa = MFA, counters = Counters, session = Session, vm = Vm, new = New, source = kprof_pids:all(), begun = now_us()},
+    P = #p{controller = Controller, mfa = MFA, counters = Counters, session = Session, new = New, source = kprof_pids:all(), begun = now_us()},
     kprof_spec:set_pattern(Session, MFA, kprof_spec:capture(), [local]),
     step(P).
 
@@ -61,8 +55,9 @@ step(#p{todo = Todo, chunk = Chunk} = P) ->
 
 flag_some([Pid | Todo], N, Slice, #p{controller = Controller} = P) when Pid =:= self(); Pid =:= Controller ->
     flag_some(Todo, N, Slice, P);
-flag_some([Pid | Todo], N, Slice, P) when N > 0 ->
-    flag_some(Todo, N - 1, kprof_flags:rest(Slice), flag_one(Pid, P));
+flag_some([Pid | Todo], N, Slice, #p{flagged = Flagged} = P) when N > 0 ->
+    flag(Pid, true, P),
+    flag_some(Todo, N - 1, kprof_flags:rest(Slice), P#p{flagged = [Pid | Flagged]});
 flag_some([], N, Slice, #p{source = Source} = P) when N > 0, Source =/= none ->
     case kprof_pids:some(Source) of
         {[], _} -> P#p{todo = [], source = none};
@@ -70,24 +65,6 @@ flag_some([], N, Slice, #p{source = Source} = P) when N > 0, Source =/= none ->
     end;
 flag_some(Todo, _, _, P) ->
     P#p{todo = Todo}.
-
-flag_one(Pid, #p{flagged = Flagged, left_out = LeftOut, vm = Vm} = P) ->
-    case is_small(Pid, Vm) of
-        true ->
-            flag(Pid, true, P),
-            P#p{flagged = [Pid | Flagged]};
-        false ->
-            P#p{left_out = LeftOut + 1}
-    end.
-
-%% To read the sizes of heaps, the VM walks the messages in the queue.
-is_small(Pid, Vm) ->
-    Queue = kprof_walk:may_ask_queue(Pid, Vm) andalso kprof_walk:info(Pid, message_queue_len),
-    not kprof_walk:is_long(Queue) andalso
-        case kprof_walk:of_heaps(heaps, kprof_walk:info(Pid, garbage_collection_info)) of
-            Words when is_integer(Words) -> Words =< ?MOST_WORDS;
-            none -> true % it is dead
-        end.
 
 flag(Who, On, #p{session = Session}) -> kprof_spec:flags({Session, self()}, Who, On, [call]).
 
@@ -119,17 +96,8 @@ called(Pid, Args, #p{n = N} = P0, Until, Ran) ->
         ?CALLS ->
             done(off(P));
         _ ->
-            wait(flagged_again(Pid, P), Until, Ran)
-    end.
-
-%% Its heap may have grown. It is already in the list of flagged processes, unless it is new.
-flagged_again(Pid, #p{vm = Vm} = P) ->
-    case is_small(Pid, Vm) of
-        true ->
             flag(Pid, true, P),
-            P;
-        false ->
-            P#p{left_out = P#p.left_out + 1}
+            wait(P, Until, Ran)
     end.
 
 %% The pattern is removed first, so that no further call is captured. Messages under way are counted.
@@ -158,4 +126,4 @@ more(N) ->
     after 0 -> N
     end.
 
-done(#p{controller = Controller} = P) -> Controller ! {captured, self(), {captured, P#p.ran, P#p.left_out, P#p.us, lists:reverse(P#p.got)}}.
+done(#p{controller = Controller} = P) -> Controller ! {captured, self(), {captured, P#p.ran, P#p.us, lists:reverse(P#p.got)}}.

@@ -34,7 +34,7 @@ capture_tier({_, M, F, A} = Tier, #s{session = Session} = S0) ->
         _ ->
             Isolated = kprof_node:isolated(),
             Counters = atomics:new(2, []),
-            {Capturer, Monitor} = kprof_capture:start(#{controller => self(), mfa => MFA, isolated => Isolated, new => S#s.spawn_flags, counters => Counters, walker => S#s.tracing#tracing.walker, vm => S#s.vm}),
+            {Capturer, Monitor} = kprof_capture:start(#{controller => self(), mfa => MFA, isolated => Isolated, new => S#s.spawn_flags, counters => Counters, walker => S#s.tracing#tracing.walker}),
             Capture = {Capturer, Monitor, if Isolated -> none; true -> MFA end, Counters},
             {ok, kprof_cleanup_plan:share(S#s{requests = S#s.requests#requests{capture = Capture}})}
     end.

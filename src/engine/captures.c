@@ -83,10 +83,7 @@ static void brought(struct engine *g, struct capture *c)
     session_log_add(g, line);
     engine_capture_end(g);
     if (c->kept == 0) {
-        failed(g, c->left_out ? "the function was not called within 5 s by a process that may be "
-                                "captured (processes with heaps of more than 32 MB or long message "
-                                "queues are left out); press r to capture again"
-                              : "the function was not called within 5 s; press r to capture again");
+        failed(g, "the function was not called within 5 s; press r to capture again");
         return;
     }
     tell(g, c);

@@ -225,9 +225,8 @@ int capture_look(struct session *s, struct capture *out, struct err *e)
                etf_u64(&at, &out->seen)) {
         out->state = CAPTURE_RUNNING;
         rc = 0;
-    } else if (arity == 5 && etf_is_atom(&at, "captured") && etf_u64(&at, &out->seen) &&
-               etf_u64(&at, &out->left_out) && etf_u64(&at, &out->elapsed_us) &&
-               (out->set = capture_read(&at))) {
+    } else if (arity == 4 && etf_is_atom(&at, "captured") && etf_u64(&at, &out->seen) &&
+               etf_u64(&at, &out->elapsed_us) && (out->set = capture_read(&at))) {
         out->state = CAPTURE_DONE;
         out->kept = out->set->calls;
         rc = 0;

@@ -245,10 +245,9 @@ static void draw_head(const struct argument_picker_state *t, struct canvas *c, s
     canvas_textf(c, a.row, col, a.cols - col, STYLE_HEAD, "call %u of %u of %s", t->call + 1,
                  g->set->calls, g->function);
     snprintf(cost, sizeof cost,
-             "%llu of %llu calls captured in %.1f s%s%s; at most 4 KB of each argument sent",
+             "%llu of %llu calls captured in %.1f s%s; at most 4 KB of each argument sent",
              (unsigned long long)g->kept, (unsigned long long)g->seen, (double)g->elapsed_us / 1e6,
-             g->paused ? " (tracing paused)" : "",
-             g->left_out ? ", not of processes with large heaps or long queues" : "");
+             g->paused ? " (tracing paused)" : "");
     canvas_text(c, a.row + 1, a.col, a.cols, STYLE_DIM, cost);
 }
 

@@ -1,7 +1,7 @@
 %% Load for the tests of the agent, on the target. Runs on OTP 25 and later.
 -module(agent_load).
 -export([entry/1, tier/1, leaf/1, three/3, none/0, throws/1, tail/1, big/2]).
--export([deep/2, down/2, under/2, yielding/1, yields/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, calls_with/2, spawning/0, is_flagged/1, clean/0]).
+-export([deep/2, down/2, under/2, yielding/1, yields/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, counting_on/2, spin/0, holding/2]). % processes
 -export([counting/2, made/0, stale/1, stale_on/1, is_traced/1]). % tracing for a part of the time
 -export([busy_holder/1, busy_holder_ends/0, busy_holding/2]). % tokens at the end
@@ -91,9 +91,6 @@ forever(Processes, Pause) -> forever(Processes, Pause, lists:seq(1, 20)).
 
 %% Each calls the entry with these, pauses, and starts again.
 forever(Processes, Pause, Xs) -> [spawn(?MODULE, endless, [Pause, Xs]) || _ <- lists:seq(1, Processes)].
-
-%% Calls the entry with a list of this length.
-calls_with(Length, Pause) -> spawn(fun() -> endless(Pause, [lists:seq(1, Length)]) end).
 
 endless(Pause, Xs) ->
     [?MODULE:entry(X) || X <- Xs],

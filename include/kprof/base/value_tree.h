@@ -88,7 +88,6 @@ struct capture {
     enum { CAPTURE_NONE, CAPTURE_RUNNING, CAPTURE_DONE, CAPTURE_FAILED } state;
     char function[300]; /* as the operator wrote it: M:F/A */
     uint64_t kept, seen, elapsed_us;
-    uint64_t left_out;      /* times that a process was not captured: large heap or long queue */
     bool paused;            /* tracing was paused for part of the time */
     char why[300];          /* FAILED: the reason, a sentence */
     struct value_tree *set; /* DONE: the calls, owned by the capture; else NULL */
