@@ -131,7 +131,7 @@ expr({'fun', L, {clauses, Clauses}}) -> {'fun', L, {clauses, [clause(C) || C <- 
 expr({named_fun, L, Name, Clauses}) -> {named_fun, L, Name, [clause(C) || C <- Clauses]};
 expr({string, _, ""}) -> {nil, 0};
 expr({string, L, Text}) when length(Text) > ?SHORT -> stored(L, stored, unicode:characters_to_binary(Text));
-expr({string, L, Text}) -> expr(lists:foldr(fun(C, Acc) -> {cons, L, {integer, L, C}, Acc} end, {nil, L}, Text));
+expr({string, L, Text}) -> expr(list(L, [{integer, L, C} || C <- Text]));
 expr({cons, L, H, {nil, _}}) ->
     case constant(H) of
         true -> {cons, L, expr(H), id(L, {nil, L})};
@@ -243,7 +243,7 @@ in_place(M, {call, L, {remote, _, {atom, _, Other}, {atom, _, F}} = Remote, Args
         false -> {call, L, Remote, in_place(M, Args)}
     end;
 in_place(_, {'fun', L, {function, F, A}}) ->
-    Vars = [{var, L, list_to_atom("Arg " ++ integer_to_list(I))} || I <- lists:seq(1, A)],
+    Vars = params(L, A),
     {'fun', L, {clauses, [{clause, L, Vars, [], [{call, L, {atom, L, F}, Vars}]}]}};
 in_place(M, T) when is_tuple(T) -> list_to_tuple(in_place(M, tuple_to_list(T)));
 in_place(M, [H | T]) -> [in_place(M, H) | in_place(M, T)];
@@ -273,12 +273,14 @@ texts() ->
 
 %% A fun without an environment is a literal for the loader.
 hidden_fun(L, Name, Arity) ->
-    Vars = [{var, L, list_to_atom("Arg " ++ integer_to_list(I))} || I <- lists:seq(1, Arity)],
+    Vars = params(L, Arity),
     N = erlang:unique_integer([positive]),
     Hidden = {var, L, list_to_atom("Hidden " ++ integer_to_list(N))},
     Used = {var, L, '_'},
     Body = [{match, L, Used, Hidden}, {call, L, Name, Vars}],
     {block, L, [{match, L, Hidden, id(L, {nil, L})}, {'fun', L, {clauses, [{clause, L, Vars, [], kept(L, Hidden, Body)}]}}]}.
+
+params(L, Arity) -> [{var, L, list_to_atom("Arg " ++ integer_to_list(I))} || I <- lists:seq(1, Arity)].
 
 %% The variable must not be optimised away: its value is passed through.
 kept(L, Hidden, [_, Call]) -> [{'case', L, Hidden, [{clause, L, [{nil, L}], [], [Call]}]}].
