@@ -41,7 +41,6 @@
 -define(INDIRECT_SENT, 150).
 -define(HEAP, {min_heap_size, 10000}). % few collections
 -define(START_MS, 20). % maximum until the second process runs
--define(SELDOM, 1000000).
 -define(FLAGS, [call, arity, monotonic_timestamp, return_to]).
 %% Kinds of calls.
 -define(PLAIN, 1).
@@ -60,17 +59,6 @@
 -define(CALLED, 1).
 -define(PEER, 2).
 -define(PAUSED, 3).
--define(NEVER, 2147483647).
--define(MOST_CHECK_NS, 150).
--define(MOST_DRAW_NS, 300).
-
-%% Nanoseconds of a call and its return, at the speed of `loop`, minus the untraced call: hit: a tier in a sampled request (lean); full: the same with
-%% full returns; args: added if it sends its arguments; entry: of a sampled request; rare: of an unsampled request; rare0: an
-%% unsampled call without an entry; hit0: a sampled one (lean); miss: a tier outside of a request; count: call_count. detail: added to each call of a
-%% request that is not a detailed one, if others are; draw: added to that for a call of the entry.
-assumed() ->
-    #{hit => 2000, full => 2200, args => 2000, entry => 4500, rare => 550, rare0 => 550, hit0 => 2200, miss => 350, count => 50, detail => 60, draw => 120,
-        loop => 0, close => #{rare => 450, rare0 => 450, miss => 250}, assumed => true}.
 
 %% The time of a loop, now, in nanoseconds: how fast this scheduler's core is. The process may be interrupted in it, so the
 %% shortest of some times counts.
@@ -111,7 +99,7 @@ calibrate(Isolated, Others, Epoch) -> calibrate(Isolated, Others, Epoch, ?ENOUGH
 %% After EnoughMs no other kind of call is measured.
 -spec calibrate(boolean(), boolean(), pos_integer(), non_neg_integer()) -> costs().
 calibrate(false, true, _, _) ->
-    assumed();
+    kprof_calibration_costs:assumed();
 calibrate(Isolated, _, Epoch, EnoughMs) ->
     Until = erlang:monotonic_time(millisecond) + EnoughMs,
     {P, R} = spawn_opt(fun() -> exit({measured, measure(Isolated, Epoch, Until)}) end, [monitor, ?HEAP]),
@@ -124,15 +112,15 @@ calibrate(Isolated, _, Epoch, EnoughMs) ->
     end.
 
 given_up(Isolated) ->
-    Isolated orelse unset(none),
-    assumed().
+    Isolated orelse kprof_calibration_patterns:unset(me(), none),
+    kprof_calibration_costs:assumed().
 
 measure(Isolated, Epoch, Until) ->
     Sink = spawn_opt(kprof_calibration, sink, [self()], [link, {message_queue_data, off_heap}]),
     erlang:suspend_process(Sink), % like the relay, which works only now and then
     Session = kprof_spec:session(Isolated, me(), Sink),
     Detail = kprof_detail:allowed(kprof_hazard:vm()),
-    set(Session, Epoch, Detail),
+    kprof_calibration_patterns:set(me(), Session, Epoch, Detail),
     %% If another tracer has begun to trace new processes, this fails.
     1 = kprof_spec:flags({Session, Sink}, self(), true, ?FLAGS),
     At = atomics:new(3, []),
@@ -141,7 +129,7 @@ measure(Isolated, Epoch, Until) ->
     ended(At, Peer),
     seq_trace:set_token([]), % the exit signal must not carry a token to the controller
     kprof_spec:flags({Session, Sink}, self(), false, [all]),
-    unset(Session),
+    kprof_calibration_patterns:unset(me(), Session),
     kprof_spec:end_session(Session),
     unlink(Sink),
     exit(Sink, kill),
@@ -165,17 +153,11 @@ run(At, {Session, Sink} = Tracer, Detail, Until) ->
     Usual = lists:sum([Loop | Loops]) / (1 + length(Loops)),
     Ns = fun(Measured, Percent) -> maps:from_list([{Name, max(1, round(Ratio * Usual * Percent(Name) / 100))} || {Name, {Ratio, _}} <- Measured]) end,
     Indirect = fun(Name) -> indirect(Name, Session) end,
-    completed(maps:merge(Ns(Far ++ Count, Indirect), Ns(Sent ++ More ++ Full, fun(_) -> ?INDIRECT_SENT end)), Ns(Close, Indirect), max(1, round(Usual))).
+    kprof_calibration_costs:completed(maps:merge(Ns(Far ++ Count, Indirect), Ns(Sent ++ More ++ Full, fun(_) -> ?INDIRECT_SENT end)), Ns(Close, Indirect), max(1, round(Usual))).
 
 indirect(_, none) -> ?INDIRECT_COMMON;
 indirect(rare0, _) -> ?INDIRECT_NO_ENTRY;
 indirect(_, _) -> ?INDIRECT.
-
-%% Values are assumed for the kinds for which there was no time.
-completed(Measured, Close, Loop) ->
-    Costs = maps:merge(assumed(), differences(Measured)),
-    Main = [x || Kind <- [miss, rare, rare0, hit, entry, hit0], is_map_key(Kind, Measured)],
-    Costs#{loop := Loop, close := maps:merge(maps:with([miss, rare, rare0], Costs), Close), assumed := length(Main) < 6}.
 
 is_time(Until) -> erlang:monotonic_time(millisecond) < Until.
 
@@ -187,22 +169,6 @@ emptied(Sink) ->
     Sink ! {self(), read},
     erlang:resume_process(Sink),
     receive {Sink, read} -> erlang:suspend_process(Sink) end.
-
-%% What is added to other kinds, which are measured before these.
-differences(#{args := Told, hit := Hit, entry := Entry} = Costs0) ->
-    Costs = Costs0#{args := max(1, Told - Hit)},
-    case Costs of
-        #{detail := Detail, draw := Draw} ->
-            Check = added(Detail - Hit, ?MOST_CHECK_NS),
-            Costs#{detail := Check, draw := added(Draw - Entry - Check, ?MOST_DRAW_NS)};
-        _ ->
-            maps:remove(detail, Costs)
-    end;
-differences(Costs) ->
-    Costs.
-
-%% The small difference of two measurements: on a busy machine, their errors are larger than that.
-added(Ns, Most) -> min(Most, max(0, Ns)).
 
 %% A call, in loops of loop_ns/0, minus Base, and that loop in nanoseconds. There is a pause before each call, as in an
 %% application. Calls that were made while the second process made the same calls are used, if there are enough.
@@ -322,33 +288,6 @@ made(?TOLD, X) -> ?MODULE:calibration_told({get, X, <<X:24>>}, {self(), [X]}, <<
 made(?DETAIL, X) -> ?MODULE:calibration_detail(X);
 made(?DRAW, X) -> ?MODULE:calibration_draw(X);
 made(?FULL, X) -> ?MODULE:calibration_full(X).
-
-%% The match specs that the node will have. With ?NEVER no request is followed in detail, so no process gets the flags for it.
-set(Session, Epoch, Detail) ->
-    Me = me(),
-    Config = #{identity => none, returns => lean, sample => 1, epoch => Epoch, entry => 0},
-    {ok, Lean, _} = kprof_match_spec:compile(Config#{tiers => [{0, Me, calibration_entry, 1}, {1, Me, calibration_tier, 1}, {2, Me, calibration_miss, 1}]}),
-    {ok, Rare, _} = kprof_match_spec:compile(Config#{tiers => [{0, Me, calibration_rare, 1}], sample => ?SELDOM}),
-    {ok, Rare0, _} = kprof_match_spec:compile(Config#{tiers => [{0, Me, calibration_rare0, 1}], entry => none, sample => ?SELDOM}),
-    {ok, Hit0, _} = kprof_match_spec:compile(Config#{tiers => [{0, Me, calibration_hit0, 1}], entry => none}),
-    {ok, Full, _} = kprof_match_spec:compile(Config#{tiers => [{1, Me, calibration_full, 1}], returns => full}),
-    {ok, Told, _} = kprof_match_spec:compile(Config#{tiers => [{1, Me, calibration_told, 3}], args => true}),
-    Detailed =
-        case Detail of
-            true ->
-                {ok, Both, _} = kprof_match_spec:compile(Config#{tiers => [{0, Me, calibration_draw, 1}, {1, Me, calibration_detail, 1}], detail => ?NEVER, detail_flags => kprof_detail:flags(false)}),
-                Both;
-            false ->
-                []
-        end,
-    [1 = kprof_spec:set_pattern(Session, MFA, Spec, [local]) || {_, MFA, Spec} <- Lean ++ Rare ++ Rare0 ++ Hit0 ++ Full ++ Told ++ Detailed],
-    1 = kprof_spec:set_pattern(Session, {Me, calibration_counted, 1}, true, [call_count]).
-
-unset(Session) ->
-    Me = me(),
-    [kprof_spec:set_pattern(Session, {Me, F, 1}, false, [local]) || F <- [calibration_entry, calibration_tier, calibration_miss, calibration_rare, calibration_rare0, calibration_hit0, calibration_full, calibration_detail, calibration_draw]],
-    kprof_spec:set_pattern(Session, {Me, calibration_told, 3}, false, [local]),
-    kprof_spec:set_pattern(Session, {Me, calibration_counted, 1}, false, [call_count]).
 
 me() -> ?MODULE:module_info(module).
 

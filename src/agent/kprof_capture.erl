@@ -1,20 +1,11 @@
-%% A capture: the arguments of some calls of one function, from which the operator chooses. This starts and ends its process
-%% (kprof_capturer), which is loaded with the tools.
+%% A capture: the arguments of some calls of one function, from which the operator chooses. This ends its process (kprof_capturer,
+%% which is loaded with the tools) and removes what it has set.
 -module(kprof_capture).
--export([start/1, stop/1, clear/1]).
+-export([stop/1, clear/1]).
 -export_type([capture/0, options/0]).
 
 -type capture() :: none | {pid(), reference(), mfa() | none, atomics:atomics_ref()}.
 -type options() :: #{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref(), walker := none | pid()}.
-
--define(HEAP_WORDS, 8 bsl 20).
-
-%% #{controller, mfa, isolated, new, counters, walker}: counters is an atomics array of 2 (calls kept, calls seen); the walker may
-%% still be clearing flags. When everything is removed from the VM, the controller gets {captured, Capturer, {captured, Ran, Us,
-%% [Call]}}. -> {Capturer, Monitor}
--spec start(options()) -> {pid(), reference()}.
-start(Opts) ->
-    spawn_opt(kprof_capturer, init, [Opts], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS) | [Least || {min_heap_size, _} = Least <- kprof_pids:heap()]]).
 
 %% Ends a capture in any state, even if its process is dead. When this returns, everything it set has been removed. Capture:
 %% none | {Capturer, Monitor, MFA with a pattern in the common trace | none, Counters}

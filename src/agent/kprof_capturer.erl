@@ -6,8 +6,9 @@
 %% no call arrived. So a function that all processes call is captured from the first few.
 -module(kprof_capturer).
 -agent(tools).
--export([init/1]).
+-export([start/1, init/1]).
 
+-define(HEAP_WORDS, 8 bsl 20).
 -define(CALLS, 20).
 -define(WAIT_MS, 5000).
 -define(STEP_MS, 10).
@@ -30,6 +31,13 @@
     begun,
     us = 0
 }).
+
+%% #{controller, mfa, isolated, new, counters, walker}: counters is an atomics array of 2 (calls kept, calls seen); the walker may
+%% still be clearing flags. When everything is removed from the VM, the controller gets {captured, Capturer, {captured, Ran, Us,
+%% [Call]}}. -> {Capturer, Monitor}
+-spec start(kprof_capture:options()) -> {pid(), reference()}.
+start(Opts) ->
+    spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS) | [Least || {min_heap_size, _} = Least <- kprof_pids:heap()]]).
 
 -spec init(kprof_capture:options()) -> term().
 init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, counters := Counters, walker := Walker}) ->

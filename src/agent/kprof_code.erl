@@ -1,28 +1,15 @@
-%% The loaded code of the node: modules, functions, and names similar to a wrong one. The code server, which may hang, is not
-%% asked.
+%% The loaded code of the node: which functions there are, and names similar to a wrong one. The code server, which may hang, is
+%% not asked.
 -module(kprof_code).
--export([modules/1, functions/1, exists/3, exist/1, version/1, note/4, to_atom/1]).
+-export([exports/2, written/1, exists/3, exist/1, version/1, note/4, to_atom/1]).
 
 -define(EXIST, 500).
 
-%% Only loaded modules: others cannot be traced, and the agent loads none (kprof_hazard: load_on_demand).
--spec modules(string()) -> [binary()].
-modules(Prefix) ->
-    Names = lists:usort([atom_to_list(M) || M <- erlang:loaded()]),
-    InElixir = "Elixir." ++ Prefix,
-    [kprof_text:format("~ts", [N]) || N <- lists:sublist([N || N <- Names, lists:prefix(Prefix, N) orelse lists:prefix(InElixir, N)], 500)].
+%% False: a function that the compiler made, for example of a comprehension.
+-spec written(atom()) -> boolean().
+written(F) -> hd(atom_to_list(F) ++ " ") =/= $-.
 
--spec functions(module()) -> [{atom(), arity(), boolean()}].
-functions(M) ->
-    Exports = maps:from_list([{FA, exported} || FA <- exports(M, exports)]),
-    [{F, A, is_map_key({F, A}, Exports)} || {F, A} <- lists:sublist([FA || {F, _} = FA <- lists:usort(exports(M, functions)), not generated(F)], 5000)].
-
-generated(F) ->
-    case atom_to_list(F) of
-        [$- | _] -> true;
-        _ -> false
-    end.
-
+-spec exports(module(), exports | functions) -> [{atom(), arity()}].
 exports(M, What) ->
     try erlang:get_module_info(M, What)
     catch _:_ -> []
@@ -59,7 +46,7 @@ note(no_module, M, _, _) ->
     Near = [kprof_text:shown(N) || N <- near(atom_to_list(M), Loaded)],
     kprof_text:format("no module ~ts is loaded on the node~ts", [kprof_text:shown(atom_to_list(M)), instead(Near)]);
 note(no_function, M, F, A) ->
-    All = [FA || {X, _} = FA <- exports(M, functions), not generated(X)],
+    All = [FA || {X, _} = FA <- exports(M, functions), written(X)],
     Arities = lists:sort([N || {X, N} <- All, X =:= F]),
     Near =
         case Arities of

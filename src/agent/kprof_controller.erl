@@ -51,17 +51,17 @@ prepare(#{who := Who} = Opts) ->
     Isolated = kprof_node:isolated(),
     Vm = kprof_hazard:vm(),
     case {[Use || Use <- [attach, beside_no_jit], not kprof_hazard:allowed(Use, Vm)], catch register(?MODULE, self())} of
-        {[Use | _], _} -> {error, hazard, kprof_hazard:reason(Use, Vm)};
+        {[Use | _], _} -> {error, hazard, kprof_hazard_text:reason(Use, Vm)};
         {_, {'EXIT', _}} -> {error, leaving, <<"an agent with this name is already running">>};
         _ ->
-            case kprof_node:busy(Isolated, Who) of
+            case kprof_attach:busy(Isolated, Who) of
                 none -> prepare_trace(Isolated, Opts);
                 {Tag, Text} -> {error, Tag, Text}
             end
     end.
 
 prepare_trace(Isolated, #{epoch := Epoch} = Opts) ->
-    Others = kprof_node:others(Isolated),
+    Others = kprof_attach:others(Isolated),
     case Others =/= [] andalso not Isolated andalso not maps:get(force, Opts, false) of
         true ->
             {error, tracer, kprof_text:format("another program is tracing on this node: ~ts; --force attaches anyway", [lists:join(", ", Others)])};
@@ -83,7 +83,7 @@ prepare_trace(Isolated, #{epoch := Epoch} = Opts) ->
             }),
             Cost = kprof_cost:new(kprof_calibration:calibrate(Isolated, Others =/= [], Epoch)),
             S = kprof_tracing:new_relay(S0#s{cost = Cost, breaker = kprof_breaker:new(?COOL_MS)}),
-            {ok, S, kprof_node:info(S#s.session, Others, Vm)}
+            {ok, S, kprof_attach:info(S#s.session, Others, Vm)}
     end.
 
 new_guardian(#s{link = #link{pid = Pid}} = S) ->
@@ -110,17 +110,17 @@ loop(S) ->
         {'DOWN', R, _, _, _} when R =:= S#s.guardian_ref ->
             loop(new_guardian(S));
         {'DOWN', R, _, _, Why} when R =:= S#s.stacks#stacks.ref ->
-            loop(kprof_stacks:ended(Why, S));
+            loop(kprof_stack_control:ended(Why, S));
         {'DOWN', R, _, _, Why} when R =:= S#s.processes#processes.ref ->
             loop(kprof_processes:ended(Why, S));
         {'DOWN', R, _, _, Why} when R =:= S#s.full#full.ref ->
-            loop(kprof_full:ended(Why, S));
+            loop(kprof_full_control:ended(Why, S));
         {'DOWN', R, _, _, _} when R =:= element(2, S#s.vm_events) ->
             loop(kprof_vm_events:ended(S));
-        {full_plan, Tracer, Modules, Metas} when Tracer =:= S#s.full#full.tracer ->
-            loop(kprof_full:planned(Modules, Metas, S));
-        {full_off, Tracer} ->
-            loop(kprof_full:off(Tracer, S));
+        {full_plan, Tracer, Modules, Metas} when is_pid(Tracer), Tracer =:= S#s.full#full.tracer ->
+            loop(kprof_full_control:planned(Modules, Metas, S));
+        {full_off, Tracer} when is_pid(Tracer), Tracer =:= S#s.full#full.tracer ->
+            loop(kprof_full_control:off(S));
         {superseded, Who} ->
             superseded(Who, S);
         {nodedown, Node} when Node =:= S#s.link#link.node ->
@@ -148,8 +148,8 @@ loop(S) ->
             loop(kprof_requests:counted(Ref, Ix, MFA, S));
         {survey, Timer} when is_reference(Timer), Timer =:= S#s.survey#survey.timer ->
             loop(kprof_survey:step(S));
-        {stacks_end, Ending} ->
-            loop(kprof_stacks:last_sent(Ending, S));
+        {stacks_end, Ending} when is_reference(Ending), Ending =:= S#s.stacks#stacks.ending ->
+            loop(kprof_stack_control:last_sent(S));
         {captured, Capturer, Caught} when Capturer =:= element(1, S#s.requests#requests.capture) ->
             loop(kprof_requests:caught(Caught, S));
         {'DOWN', _, _, Capturer, _} when Capturer =:= element(1, S#s.requests#requests.capture) ->
@@ -175,14 +175,16 @@ request(Ref, Request, S) ->
 %% Sources with `-agent(tools)` do these.
 is_for_tools({What, Asked}) when What =:= full; What =:= stacks; What =:= processes -> is_map(Asked);
 is_for_tools({capture, Asked}) -> Asked =/= none;
-is_for_tools({What, _}) -> What =:= catalog orelse What =:= callees orelse What =:= calls orelse What =:= rates;
-is_for_tools(What) -> What =:= rates.
+is_for_tools({What, _}) -> lists:member(What, [catalog, callees, calls, rates, modules, functions, why]);
+is_for_tools(What) -> What =:= rates orelse What =:= captured.
 
 request_now(Ref, {tools, Beam}, S) when is_binary(Beam) ->
     kprof_link:answer_apart(Ref, fun() -> kprof_node:load(kprof_tools, Beam) end, [], S),
     S;
 request_now(Ref, {why, Ix}, S) ->
     kprof_requests:why(Ref, Ix, S);
+request_now(Ref, {processes, off}, #s{processes = #processes{table = none}} = S) ->
+    kprof_link:answer(Ref, ok, S);
 request_now(Ref, {processes, What}, S) when What =:= off; is_map(What) ->
     kprof_processes:request(Ref, What, S);
 request_now(Ref, {stacks, off}, S) ->
@@ -196,10 +198,10 @@ request_now(Ref, {exist, MFAs}, S) ->
     kprof_link:answer_apart(Ref, fun() -> kprof_code:exist(MFAs) end, [{priority, low}], S),
     S;
 request_now(Ref, {modules, Prefix}, S) ->
-    kprof_link:answer_apart(Ref, fun() -> kprof_code:modules(unicode:characters_to_list(Prefix)) end, [{priority, low}], S),
+    kprof_link:answer_apart(Ref, fun() -> kprof_completion:modules(unicode:characters_to_list(Prefix)) end, [{priority, low}], S),
     S;
 request_now(Ref, {functions, M}, S) ->
-    kprof_link:answer_apart(Ref, fun() -> kprof_code:functions(kprof_code:to_atom(M)) end, [{priority, low}], S),
+    kprof_link:answer_apart(Ref, fun() -> kprof_completion:functions(kprof_code:to_atom(M)) end, [{priority, low}], S),
     S;
 request_now(Ref, {What, _} = Question, S) when What =:= callees; What =:= calls ->
     kprof_link:answer_apart(Ref, fun() -> kprof_callees:answer(Question) end, [{priority, low}], S),
@@ -225,23 +227,27 @@ request_now(Ref, Request, S0) ->
 handle({config, Config}, S0) ->
     {Result, S} = kprof_tracing:config(Config, S0),
     {Result, kprof_tracing:recount(S)};
-handle({tracing, On}, S) when is_boolean(On) -> {ok, kprof_heartbeat:send(kprof_tracing:tracing(On, kprof_full:aborted(kprof_requests:capture_end(S))))};
+handle({tracing, On}, S) when is_boolean(On) -> {ok, kprof_heartbeat:send(kprof_tracing:tracing(On, kprof_full:aborted(capture_ended(S))))};
 handle({sample, N}, S) when is_integer(N), N > 0 -> {ok, kprof_tracing:sample(N, S)};
 handle({limits, Limits}, S) -> {ok, kprof_limits:limits(Limits, S)};
 handle({trip, Text}, S) when is_binary(Text) -> {ok, kprof_tracing:trip(Text, S)};
 handle(flush, S) ->
     Seq = kprof_tracing:flush(S),
     {{ok, Seq, #{sent => kprof_link:counter(?SENT, S), dropped => kprof_link:counter(?DROPPED, S)}}, S};
-handle(hazards, S) -> {kprof_hazard:list(S#s.vm), S};
+handle(hazards, S) -> {kprof_hazard_text:list(S#s.vm), S};
 handle(rates, S) -> kprof_survey:take(S);
+handle({capture, none}, #s{requests = #requests{capture = none}} = S) -> {ok, S#s{requests = #requests{}}};
 handle({capture, Ix}, S) -> kprof_requests:capture(Ix, S);
 handle({full, off}, S) -> {ok, kprof_full:cancel(canceled, S)};
 handle({full, What}, S) when is_map(What) -> kprof_full_request:request(What, S);
-handle({stacks, What}, S) when is_map(What) -> kprof_stacks:request(What, S);
+handle({stacks, What}, S) when is_map(What) -> kprof_stack_control:request(What, S);
 handle(captured, S) -> {kprof_requests:captured(S), S};
 handle({ping, AgeMs}, S) when is_integer(AgeMs), AgeMs >= 0 -> {{pong, erlang:monotonic_time()}, kprof_link:heard_before(AgeMs, S)};
 handle(ping, S) -> {{pong, erlang:monotonic_time()}, S};
 handle(Other, S) -> {{error, unknown, kprof_text:format("unknown request ~0tP", [Other, 8])}, S}.
+
+capture_ended(#s{requests = #requests{capture = none}} = S) -> S;
+capture_ended(S) -> kprof_requests:capture_end(S).
 
 relay_died(S0) ->
     S = kprof_tracing:counting_off(S0),
@@ -257,7 +263,7 @@ survey_forgotten(S) -> kprof_survey:forget(S).
 
 beat(#s{beats = #beats{n = N}} = S0) ->
     Silence = kprof_link:silence_ms(S0),
-    S1 = kprof_heartbeat:send(kprof_vm_events:gate(kprof_full:beat(kprof_processes:beat(kprof_stacks:beat(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}})))))),
+    S1 = kprof_heartbeat:send(kprof_vm_events:gate(kprof_full:beat(kprof_stacks:beat(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}}))))),
     S2 = kprof_link:tell_kept(kprof_tracing:counting_told(run_queue(kprof_tracing:watch_flags(kprof_tracing:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end))))),
     Pause = kprof_link:is_silent(S2),
     if

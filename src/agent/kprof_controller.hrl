@@ -1,7 +1,7 @@
 %% The state of the controller: one process, whose functions are in kprof_controller, kprof_link, kprof_heartbeat,
-%% kprof_tracing, kprof_limits, kprof_sampling, kprof_part_time, kprof_tier_rates, kprof_requests, kprof_survey, kprof_stacks, kprof_processes,
-%% kprof_full, kprof_vm_events and kprof_cleanup_plan. No other process uses it. Each part is a record, named after the source
-%% that changes it.
+%% kprof_tracing, kprof_limits, kprof_sampling, kprof_part_time, kprof_tier_rates, kprof_requests, kprof_survey, kprof_stacks,
+%% kprof_stack_control, kprof_processes, kprof_full, kprof_full_control, kprof_vm_events and kprof_cleanup_plan. No other process
+%% uses it. Each part is a record, named after the source that changes it.
 -define(PAUSE_MS, 10000). % tracing pauses after this time without a message from kprof-top,
 -define(END_MS, 60000). % and the agent ends after this one
 -define(COOL_MS, 5000).
@@ -110,7 +110,7 @@
     span = 0 :: integer() % native units from then to the last reading
 }).
 
-%% Stack sampling (kprof_stacks).
+%% Stack sampling (kprof_stack_control).
 -record(stacks, {
     sampler = none :: none | pid(),
     ref = none :: none | reference(), % its monitor

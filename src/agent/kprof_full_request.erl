@@ -33,7 +33,7 @@ refused(#{who := Who, modules := Modules}, #s{vm = Vm, tracing = #tracing{paused
         true when Request, S#s.beside -> <<"another kprof-top is on this node, and both need the trace control word: trace a process instead">>;
         true ->
             case Request andalso not kprof_hazard:allowed(full_request, Vm) of
-                true -> kprof_hazard:reason(full_request, Vm);
+                true -> kprof_hazard_text:reason(full_request, Vm);
                 false -> none
             end
     end.

@@ -3,7 +3,7 @@
 %% the code; an attribute takes it no time.
 %%
 %% merge.escript makes each call of a source with `-agent(interpreted).` a call of this. Such a source makes no process, has no
-%% state, and is called at most once for each request of kprof-top: it is 100 to 300 times as slow.
+%% state, and is called a few times at attach or for a request of kprof-top: it is 100 to 300 times as slow.
 -module(kprof_interpreted).
 -export([call/3]).
 

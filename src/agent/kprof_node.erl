@@ -1,8 +1,9 @@
-%% The VM: its sessions and other tracers, the control word, its load; the agent's own modules and processes there.
+%% The VM: its sessions and other tracers, the control word, its load; the agent's own modules and processes there. What is only
+%% needed at attach is in kprof_attach.
 -module(kprof_node).
 -export([
-    isolated/0, busy/2, staying/0, others/1, beside/0, agents/0, tracer_of/1, control_word/0, ticket/0, restore/1, info/3, cpu/0,
-    permille/2, local_leader/0, now_ms/0, kill/1, is_agent/1, load/2
+    isolated/0, staying/0, of_others/1, told/1, sessions/0, oldest_and_newest/0, beside/0, agents/0, tracer_of/1, control_word/0, ticket/0,
+    restore/1, cpu/0, permille/2, local_leader/0, now_ms/0, kill/1, is_agent/1, load/2
 ]).
 -export_type([cpu/0]).
 
@@ -11,7 +12,6 @@
 -define(SLOTS, 100). % kprof/trace/agent.h: AGENT_SLOTS
 -define(REST_MS, 5).
 -define(SAMPLED_PROCESSES, 5).
--define(MANY_PROCESSES, 10000).
 
 %% True if the VM has trace sessions. The module `trace` belongs to kernel and has no on_load, so it can be loaded on all VMs
 %% that have it.
@@ -19,24 +19,6 @@
 isolated() ->
     list_to_integer(erlang:system_info(otp_release)) >= 27 andalso code:ensure_loaded(trace) =:= {module, trace} andalso
         erlang:function_exported(trace, session_create, 3).
-
-%% Checks whether a controller of Who may start. With sessions (true), there may be several agents: they share only the control
-%% word and the trace token. An older
-%% controller of the same Who is told to end. -> none | {busy | leaving, Binary}
--spec busy(boolean(), binary()) -> none | {busy | leaving, binary()}.
-busy(Isolated, Who) ->
-    Controllers = [{R, told(R)} || R <- of_others("controller")],
-    [catch R ! {superseded, Who} || {R, #{who := {Same, _}}} <- Controllers, Same =:= Who],
-    Others = [Told || {_, #{state := running, who := {Else, _}} = Told} <- Controllers, Else =/= Who],
-    case {Isolated, Others, others()} of
-        {true, _, _} -> none;
-        {false, [Told | _], _} -> {busy, busy_text(Told)};
-        {false, [], []} -> none;
-        {false, [], _} -> {leaving, <<"another kprof-top is attaching or detaching: try again">>}
-    end.
-
-%% Registered processes of agents in other slots.
-others() -> of_others("controller") ++ of_others("relay") ++ of_others("guardian").
 
 %% Agents of other slots that stay; agents that end at the same time do not count. One that has just ended has no state, and
 %% neither has one that is starting; so the process must also be alive.
@@ -46,7 +28,9 @@ staying() -> [R || R <- of_others("controller"), maps:get(state, told(R), starti
 lives(undefined) -> false;
 lives(P) -> is_process_alive(P).
 
-%% registered/0 is not used: a node may have thousands of names, and this is part of each heartbeat.
+%% Registered processes of agents in other slots. registered/0 is not used: a node may have thousands of names, and this is part
+%% of each heartbeat.
+-spec of_others(string()) -> [atom()].
 of_others(What) ->
     Own = kprof_cleanup:slot(),
     Slots = [[$0 + N div 10, $0 + N rem 10] || N <- lists:seq(0, ?SLOTS - 1)],
@@ -59,39 +43,15 @@ existing(Name) ->
     end.
 
 %% Values that a controller stores in its process dictionary: who, word, state.
+-spec told(atom()) -> map().
 told(Name) ->
     case catch process_info(whereis(Name), dictionary) of
         {dictionary, D} -> maps:from_list([{What, V} || {K, What} <- [{kprof_who, who}, {kprof_word, word}, {kprof_state, state}], {Key, V} <- D, Key =:= K]);
         _ -> #{}
     end.
 
-busy_text(#{who := {Who, {{Y, Mo, D}, {H, Mi, S}}}}) ->
-    kprof_text:format("another kprof-top is tracing this node: ~ts, since ~b-~2..0b-~2..0b ~2..0b:~2..0b:~2..0b", [Who, Y, Mo, D, H, Mi, S]).
-
-%% Other tracers. Below OTP 27 there is only one trace. New processes and a few existing ones are checked (each check is a
-%% signal, so not all are). Other tracers are found and reported when flags are set.
--spec others(boolean()) -> [binary()].
-others(true) ->
-    Controllers = of_others("controller"),
-    [kprof_text:format("a trace session (~0tP)", [Name, 8]) || Name <- sessions(), not lists:member(Name, Controllers), not is_of_events(Name)] ++
-        [following(Who) || R <- Controllers, #{state := running, who := {Who, _}} <- [told(R)]] ++ others(false);
-others(false) ->
-    New = tracer_of(new_processes),
-    Some = lists:usort([tracer_of(P) || P <- some_processes()]),
-    [kprof_text:format("~ts", [tracer_text(T)]) || T <- lists:usort([New | Some]), T =/= []].
-
-%% A session of an agent for events of the VM: its controller is reported already.
-is_of_events(Name) -> is_atom(Name) andalso lists:prefix("kprof_vm_events_", atom_to_list(Name)).
-
-%% The oldest processes, which include those of the system, and the newest. If there are very many processes, no list of all is
-%% made: then some of the system, which live as long as the VM.
-some_processes() ->
-    case erlang:system_info(process_count) > ?MANY_PROCESSES of
-        true -> [P || Name <- [init, application_controller, kernel_sup, code_server, user], P <- [whereis(Name)], is_pid(P)];
-        false -> oldest_and_newest()
-    end.
-
-%% A list that is garbage at once.
+%% Some pids, from a list that is garbage at once.
+-spec oldest_and_newest() -> [pid()].
 oldest_and_newest() ->
     {P, Ref} = spawn_monitor(fun() -> exit({some, ends(processes())}) end),
     receive
@@ -110,12 +70,9 @@ beside() -> agents() orelse [] =/= [Name || Name <- sessions(), not lists:prefix
 -spec agents() -> boolean().
 agents() -> of_others("controller") =/= [].
 
-%% Each agent has its own session, but a process has only one trace token.
-following(Who) ->
-    kprof_text:format("another kprof-top (~ts) is tracing: in requests that both trace, each may miss calls in other processes", [Who]).
-
 %% Names; the session "legacy" always exists: it is the common trace. On a VM without sessions the module is never
 %% called: the code server would search all directories of the code path for it each time.
+-spec sessions() -> [term()].
 sessions() ->
     case erlang:function_exported(trace, session_info, 1) of
         true -> [Name || {Name, _} <- apply(trace, session_info, [all]), Name =/= legacy];
@@ -128,15 +85,6 @@ tracer_of(What) ->
         {tracer, T} -> T;
         undefined -> []
     end.
-
-tracer_text(P) when is_pid(P) ->
-    case process_info(P, [registered_name, initial_call]) of
-        [{_, Name}, _] when is_atom(Name) -> io_lib:format("~p (~ts)", [P, Name]);
-        [_, {_, {M, F, A}}] -> io_lib:format("~p (~ts)", [P, kprof_text:mfa(M, F, A)]);
-        _ -> io_lib:format("~p", [P])
-    end;
-tracer_text(T) ->
-    io_lib:format("~0tP", [T, 6]).
 
 %% The control word exists once per VM, with or without sessions. It is never 0 while the agent runs. The second agent finds it
 %% in use; only the last agent to end restores the original value.
@@ -179,30 +127,6 @@ restore(#{tcw := {Before, _}}) ->
     case staying() =:= [] andalso kprof_spec:ours(erlang:system_info(trace_control_word)) of
         true -> erlang:system_flag(trace_control_word, Before);
         false -> ok
-    end.
-
-%% The data about the node that kprof-top gets at the start.
--spec info(kprof_spec:session(), [binary()], kprof_hazard:vm()) -> map().
-info(Session, Others, Vm) ->
-    #{
-        held => kprof_hazard:held(Vm) ++ tokens_of_others(),
-        otp => list_to_binary(erlang:system_info(otp_release)),
-        erts => list_to_binary(erlang:system_info(version)),
-        start_time => erlang:system_info(start_time),
-        time_unit => erlang:convert_time_unit(1, second, native),
-        schedulers => erlang:system_info(schedulers_online),
-        session => Session =/= none,
-        others => Others,
-        elixir => code:is_loaded(elixir) =/= false,
-        lean => true,
-        gc => kprof_hazard:allowed(gc_flags, Vm) andalso kprof_hazard:allowed(detail, Vm),
-        node => node()
-    }.
-
-tokens_of_others() ->
-    case seq_trace:get_system_tracer() of
-        false -> [];
-        _ -> [<<"the node uses seq_trace: kprof-top replaces the trace tokens of processes that call the entry">>]
     end.
 
 %% Not the group leader of the rpc, which is on kprof-top's node.

@@ -111,7 +111,7 @@ versions(Specs) ->
 held_back(Specs, Vm) ->
     case kprof_hazard:allowed(bif_beside, Vm) of
         true -> [];
-        false -> [{Ix, {M, F, A}, {note, kprof_hazard:reason(bif_beside, Vm)}} || {Ix, {M, F, A}, _} <- Specs, erlang:is_builtin(M, F, A)]
+        false -> [{Ix, {M, F, A}, {note, kprof_hazard_text:reason(bif_beside, Vm)}} || {Ix, {M, F, A}, _} <- Specs, erlang:is_builtin(M, F, A)]
     end.
 
 %% Below OTP 27: functions that have a pattern of another tracer, which may have replaced the agent's.

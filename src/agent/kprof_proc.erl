@@ -69,7 +69,7 @@ queue_of(P, Vm) ->
 stack(P, Vm) ->
     case frames(P, Vm) of
         undefined -> dead;
-        refused -> [kprof_hazard:reason(sample_large, Vm)];
+        refused -> [kprof_hazard_text:reason(sample_large, Vm)];
         Frames -> [frame(F) || F <- lists:sublist(Frames, ?FRAMES)]
     end.
 

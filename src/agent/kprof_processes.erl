@@ -1,6 +1,7 @@
 %% The process table: starts it when kprof-top asks for it, pauses it, and ends it when kprof-top no longer asks. Functions of
 %% the controller's process.
 -module(kprof_processes).
+-agent(tools).
 -export([beat/1, ended/2, request/3]).
 
 -include("kprof_controller.hrl").
@@ -41,8 +42,8 @@ number(What, Default, Least, Most, Asked) ->
     end.
 
 started(Wanted, PeriodUs, #s{processes = #processes{table = none}, vm = Vm, link = #link{pid = To}} = S) ->
-    {Table, Ref} = kprof_process_table:start(#{wanted => Wanted, period_us => PeriodUs, vm => Vm, to => To}, kprof_stacks:closed_by(S), kprof_stacks:budget(S)),
-    kprof_stacks:gate(kprof_cleanup_plan:share(S#s{processes = #processes{table = Table, ref = Ref}}));
+    {Table, Ref} = kprof_process_table:start(#{wanted => Wanted, period_us => PeriodUs, vm => Vm, to => To}, kprof_stack_control:closed_by(S), kprof_stack_control:budget(S)),
+    kprof_stack_control:gate(kprof_cleanup_plan:share(S#s{processes = #processes{table = Table, ref = Ref}}));
 started(_, _, S) ->
     S.
 
@@ -51,12 +52,12 @@ stopped(#s{processes = #processes{table = none}} = S) ->
 stopped(#s{processes = #processes{table = Table, ref = Ref}} = S) ->
     erlang:demonitor(Ref, [flush]),
     kprof_node:kill(Table),
-    kprof_stacks:gate(kprof_cleanup_plan:share(S#s{processes = #processes{}})).
+    kprof_stack_control:gate(kprof_cleanup_plan:share(S#s{processes = #processes{}})).
 
 %% It has ended by itself.
 -spec ended(term(), state()) -> state().
 ended(Why, S0) ->
-    S = kprof_stacks:gate(kprof_cleanup_plan:share(S0#s{processes = #processes{}})),
+    S = kprof_stack_control:gate(kprof_cleanup_plan:share(S0#s{processes = #processes{}})),
     case Why of
         killed -> kprof_link:event_kept(processes, kprof_text:format("the process table ended: its process was killed, or took too much memory", []), S);
         _ -> kprof_link:event_kept(processes, kprof_text:format("the process table ended: ~0tP", [Why, 12]), S)

@@ -1,6 +1,7 @@
 %% Counts the calls of a tier for a second, and captures arguments: kprof-top asks for these, and gets the result later. Functions
 %% of the controller's process. Counters are in the cleanup plan before they are set.
 -module(kprof_requests).
+-agent(tools).
 -export([capture/2, capture_end/1, captured/1, caught/2, counted/4, why/3]).
 
 -include("kprof_controller.hrl").
@@ -34,7 +35,7 @@ capture_tier({_, M, F, A} = Tier, #s{session = Session} = S0) ->
         _ ->
             Isolated = kprof_node:isolated(),
             Counters = atomics:new(2, []),
-            {Capturer, Monitor} = kprof_capture:start(#{controller => self(), mfa => MFA, isolated => Isolated, new => S#s.spawn_flags, counters => Counters, walker => S#s.tracing#tracing.walker}),
+            {Capturer, Monitor} = kprof_capturer:start(#{controller => self(), mfa => MFA, isolated => Isolated, new => S#s.spawn_flags, counters => Counters, walker => S#s.tracing#tracing.walker}),
             Capture = {Capturer, Monitor, if Isolated -> none; true -> MFA end, Counters},
             {ok, kprof_cleanup_plan:share(S#s{requests = S#s.requests#requests{capture = Capture}})}
     end.

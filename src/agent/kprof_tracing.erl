@@ -384,7 +384,7 @@ rules(Config, _) -> kprof_match_spec:rules(Config).
 %% A configuration that is not supported on this VM is refused (kprof_hazard).
 compiled(#{returns := Returns} = Config, Vm, S) ->
     case Returns =:= lean andalso not kprof_hazard:allowed(lean_beside, Vm) of
-        true -> {held, kprof_hazard:reason(lean_beside, Vm)};
+        true -> {held, kprof_hazard_text:reason(lean_beside, Vm)};
         false -> patterns(Config, S#s{tracing = S#s.tracing#tracing{trace_config = Config}})
     end.
 

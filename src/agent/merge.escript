@@ -1,7 +1,7 @@
 #!/usr/bin/env escript
 %% merge.escript DIR SOURCE...: makes two modules of the agent's sources, for slot 00: DIR/kprof_agent_00.beam, and
-%% DIR/kprof_tools_00.beam of the sources with `-agent(tools).`, which is loaded when it is first needed. A function f of kprof_x
-%% becomes x_f. Where the name of a source is a value (the name of a process or of a session) it gets the digits of the
+%% DIR/kprof_tools_00.beam of the sources with `-agent(tools).`, which is loaded when it is first needed. Functions of other sources
+%% that only the tools use are in it, too. A function f of kprof_x becomes x_f. Where the name of a source is a value (the name of a process or of a session) it gets the digits of the
 %% slot: kprof_x_00.
 %% The modules have no literals: a constant list, tuple or map is built when it is needed, because unloading a
 %% module with literals can crash some VMs. kprof_agent_00:id/1, called as a function of another
@@ -15,20 +15,23 @@
 -define(SLOT, "_00").
 -define(HIDDEN, hidden).
 -define(EMPTY_MAP, empty_map).
+-define(IS_SPAWN(F), F =:= spawn; F =:= spawn_opt; F =:= spawn_link; F =:= spawn_monitor).
 -define(SHORT, 1). % characters of a text that is built by code
 
 main([Dir | Files]) ->
     Parsed = [parse(F) || F <- Files],
     put(names, maps:from_list([{M, prefix(M)} || {M, _} <- Parsed])),
     put(targets, maps:from_list([{M, declared(Forms)} || {M, Forms} <- Parsed])),
+    put(functions, maps:from_list([{{M, F, A}, true} || {M, Forms} <- Parsed, {function, _, F, A, _} <- Forms])),
     put(exports, [{?AGENT, {id, 1}}, {?AGENT, {controller_start, 1}}]),
     put(texts, #{}),
     put(calls_stay, lists:append([calls_stay(M, Forms) || {M, Forms} <- Parsed])),
-    Functions = [{target(M), slotted(functions(M, Forms))} || {M, Forms} <- Parsed, target(M) =/= interpreted],
+    put(needed, needed(Parsed)),
+    Functions = lists:append([slotted(functions(M, Forms)) || {M, Forms} <- Parsed, target(M) =/= interpreted]),
     Id = {function, 0, id, 1, [{clause, 0, [{var, 0, 'X'}], [], [{var, 0, 'X'}]}]},
     Interpreted = [{source(M), forms(M, Forms)} || {M, Forms} <- Parsed, target(M) =:= interpreted],
-    write(Dir, ?AGENT, [{attribute, 0, texts, texts()}, {attribute, 0, interpreted, Interpreted}], [Id | hiding() ++ lists:append([Fs || {?AGENT, Fs} <- Functions])]),
-    write(Dir, ?TOOLS, [], hiding() ++ lists:append([Fs || {?TOOLS, Fs} <- Functions]));
+    write(Dir, ?AGENT, [{attribute, 0, texts, texts()}, {attribute, 0, interpreted, Interpreted}], [Id | hiding() ++ [F || {?AGENT, F} <- Functions]]),
+    write(Dir, ?TOOLS, [], hiding() ++ [F || {?TOOLS, F} <- Functions]);
 main(_) ->
     fail("usage: merge.escript DIR SOURCE...", []).
 
@@ -49,6 +52,13 @@ declared(Forms) ->
     end.
 
 target(M) -> map_get(M, get(targets)).
+
+%% The module that gets a function.
+place(M, F, A) ->
+    case target(M) of
+        ?AGENT -> case is_map_key({M, F, A}, get(needed)) of true -> ?AGENT; false -> ?TOOLS end;
+        Declared -> Declared
+    end.
 
 fail(Format, Args) ->
     io:format(standard_error, "merge.escript: " ++ Format ++ "~n", Args),
@@ -71,8 +81,11 @@ prefix(M) ->
 
 functions(M, Forms) ->
     put(module, M),
-    put(local, maps:from_list([{{F, A}, true} || {function, _, F, A, _} <- Forms])),
-    [{function, L, named(M, F), A, [clause(C) || C <- Clauses]} || {function, L, F, A, Clauses} <- Forms].
+    [{put_place(place(M, F, A)), {function, L, named(M, F), A, [clause(C) || C <- Clauses]}} || {function, L, F, A, Clauses} <- Forms].
+
+put_place(Place) ->
+    put(place, Place),
+    Place.
 
 %% A name that begins with that of its module stays.
 named(M, F) ->
@@ -112,14 +125,14 @@ expr({call, L, {remote, _, {atom, _, M}, {atom, _, F}} = Remote, Args}) ->
         _ -> {call, L, function(L, M, F, length(Args)), exprs(Args)}
     end;
 expr({call, L, {atom, _, F} = Name, Args}) ->
-    case is_map_key({F, length(Args)}, get(local)) of
-        true -> {call, L, {atom, L, named(get(module), F)}, exprs(Args)};
+    case is_local(get(module), F, length(Args)) of
+        true -> {call, L, function(L, get(module), F, length(Args)), exprs(Args)};
         false -> {call, L, Name, exprs(spawned(F, Args))}
     end;
 expr({call, L, F, Args}) -> {call, L, expr(F), exprs(Args)};
 expr({'fun', L, {function, F, A}} = Fun) ->
-    case is_map_key({F, A}, get(local)) of
-        true -> hidden_fun(L, {atom, L, named(get(module), F)}, A);
+    case is_local(get(module), F, A) of
+        true -> hidden_fun(L, function(L, get(module), F, A), A);
         false -> Fun
     end;
 expr({'fun', L, {function, {atom, _, M}, {atom, _, F}, {integer, _, A}}} = Fun) ->
@@ -187,17 +200,18 @@ qualifier(E) -> expr(E).
 %% A function of the same module is called by its name, another one as an exported function.
 function(L, M, F, A) ->
     Name = {atom, L, named(M, F)},
-    case target(M) =:= target(get(module)) of
+    case place(M, F, A) =:= get(place) of
         true -> Name;
         false -> {remote, L, {atom, L, exported(M, F, A)}, Name}
     end.
 
 exported(M, F, A) ->
-    put(exports, [{target(M), {named(M, F), A}} | get(exports)]),
-    target(M).
+    Place = place(M, F, A),
+    put(exports, [{Place, {named(M, F), A}} | get(exports)]),
+    Place.
 
 %% spawn(kprof_x, f, [...]), and the like.
-spawned(F, [{atom, L, M}, {atom, _, G}, Args | Rest] = All) when F =:= spawn; F =:= spawn_opt; F =:= spawn_link; F =:= spawn_monitor ->
+spawned(F, [{atom, L, M}, {atom, _, G}, Args | Rest] = All) when ?IS_SPAWN(F) ->
     case ours(M) of
         true ->
             [{atom, L, exported(M, G, list_length(Args))}, {atom, L, named(M, G)}, Args | Rest];
@@ -227,6 +241,37 @@ hiding() ->
     Map = {call, 0, {remote, 0, {atom, 0, maps}, {atom, 0, from_list}}, [id(0, {nil, 0})]},
     [{function, 0, ?HIDDEN, 1, [{clause, 0, [X], [], [Id]}]}, {function, 0, ?EMPTY_MAP, 0, [{clause, 0, [], [], [Map]}]}].
 
+%% ---- What the first module needs ----
+
+%% #{{M, F, A} => true}: functions that the agent may call while the tools are not loaded. That is everything that can be reached from
+%% its start, and from what is called by name, without a function of the tools.
+needed(Parsed) ->
+    Uses = maps:from_list([{{M, F, A}, uses(M, Clauses, [])} || {M, Forms} <- Parsed, {function, _, F, A, Clauses} <- Forms]),
+    Interpreted = lists:append([Of || {{M, _, _}, Of} <- maps:to_list(Uses), target(M) =:= interpreted]),
+    reached([{kprof_controller, start, 1}, {kprof_interpreted, call, 3}, {kprof_text, stored, 1}, {kprof_text, stored_binary, 1} | Interpreted], Uses, #{}).
+
+reached([{M, _, _} = MFA | Rest], Uses, Needed) ->
+    case is_map_key(MFA, Needed) orelse target(M) =/= ?AGENT of
+        true -> reached(Rest, Uses, Needed);
+        false -> reached(map_get(MFA, Uses) ++ Rest, Uses, Needed#{MFA => true})
+    end;
+reached([], _, Needed) ->
+    Needed.
+
+%% The functions of the sources that are called, started as a process, or used as a value.
+uses(M, {call, _, {remote, _, {atom, _, Of}, {atom, _, F}}, Args}, Acc) -> uses(M, Args, called(Of, F, Args) ++ Acc);
+uses(M, {call, _, {atom, _, F}, Args}, Acc) -> uses(M, Args, [{M, F, length(Args)} || is_local(M, F, length(Args))] ++ called(erlang, F, Args) ++ Acc);
+uses(M, {'fun', _, {function, F, A}}, Acc) -> [{M, F, A} || is_local(M, F, A)] ++ Acc;
+uses(_, {'fun', _, {function, {atom, _, Of}, {atom, _, F}, {integer, _, A}}}, Acc) -> [{Of, F, A} || ours(Of)] ++ Acc;
+uses(M, T, Acc) when is_tuple(T) -> uses(M, tuple_to_list(T), Acc);
+uses(M, [H | T], Acc) -> uses(M, T, uses(M, H, Acc));
+uses(_, _, Acc) -> Acc.
+
+called(_, F, [{atom, _, M}, {atom, _, G}, Args | _]) when ?IS_SPAWN(F) -> [{M, G, list_length(Args)} || ours(M)];
+called(M, F, Args) -> [{M, F, length(Args)} || ours(M), F =/= module_info].
+
+is_local(M, F, A) -> is_map_key({M, F, A}, get(functions)).
+
 %% ---- Sources that are interpreted (kprof_interpreted) ----
 
 forms(M, Forms) ->
@@ -238,9 +283,10 @@ source(M) -> list_to_atom(map_get(M, get(names))).
 %% A function of another source has the name that it has in the merged module (whose own name has digits that depend on the slot).
 %% erl_eval knows no local function as a value.
 in_place(M, {call, L, {remote, _, {atom, _, Other}, {atom, _, F}} = Remote, Args}) ->
-    case ours(Other) of
-        true -> {call, L, {atom, L, in_agent(M, Other, F, length(Args))}, in_place(M, Args)};
-        false -> {call, L, Remote, in_place(M, Args)}
+    case ours(Other) andalso target(Other) of
+        false -> {call, L, Remote, in_place(M, Args)};
+        interpreted -> {call, L, {atom, L, in_agent(M, kprof_interpreted, call, 3)}, [{atom, L, source(Other)}, {atom, L, F}, list(L, in_place(M, Args))]};
+        _ -> {call, L, {atom, L, in_agent(M, Other, F, length(Args))}, in_place(M, Args)}
     end;
 in_place(_, {'fun', L, {function, F, A}}) ->
     Vars = params(L, A),

@@ -44,7 +44,7 @@ hazards_by_version(_) ->
         [?equal({Use, Vm, kprof_hazard:allowed(Use, Vm)}, {Use, Vm, true}) || Vm <- Free]
      end || {Use, Held, Free} <- rows()],
     %% each row has a test, and an unknown use is refused
-    Told = [Id || {Id, _, _} <- kprof_hazard:list(vm([13, 1, 5]))],
+    Told = [Id || {Id, _, _} <- kprof_hazard_text:list(vm([13, 1, 5]))],
     ?equal(length(Told), length(rows())),
     ?equal(kprof_hazard:allowed(anything, vm([17, 1])), false).
 

@@ -93,6 +93,7 @@ reload_is_seen(T) ->
 
 why_it_is_empty(T) ->
     K = traced(T, trace_config([{entry, 1}, {leaf, 1}, {none, 0}])),
+    ok = asked(K, {tools, beam(kprof_tools_00)}), % counting is in it
     run(T, call, [[{leaf, [X]} || X <- [1, 2]]]),
     ?equal(in_time(fun() ->
         K ! {kp, ?KEY, 4242, {why, 1}},
@@ -155,8 +156,14 @@ tools_on_demand(T) ->
     run(T, entries, [[1]]),
     ?check(length(calls(messages(K))) > 0),
     ?equal(rpc:call(T, erlang, module_loaded, [kprof_tools_00]), false),
-    [?equal({Q, asked(K, Q)}, {Q, tools}) || Q <- [{catalog, <<>>}, {calls, {agent_load, entry, 1}}, {rates, []}, {stacks, #{who => all}}, {processes, #{}}, {full, #{}}, {capture, 0}]],
+    [?equal({Q, asked(K, Q)}, {Q, tools}) || Q <- [{catalog, <<>>}, {calls, {agent_load, entry, 1}}, {rates, []}, {stacks, #{who => all}}, {processes, #{}}, {full, #{}}, {capture, 0}, captured, {why, 0}, {modules, <<>>}, {functions, lists}]],
     [?equal({Q, asked(K, Q)}, {Q, ok}) || Q <- [{stacks, off}, {processes, off}, {full, off}, {capture, none}]],
+    %% What others may send, too, calls nothing in it.
+    Controller = rpc:call(T, erlang, whereis, [kprof_controller_00]),
+    [Controller ! M || M <- [{stacks_end, none}, {full_plan, none, [], []}, {full_off, none}, {survey, none}, {captured, none, x}, {why, none, 1, 0, x}]],
+    {pong, _} = asked(K, ping),
+    ?equal(rpc:call(T, erlang, whereis, [kprof_controller_00]), Controller),
+    ?equal(rpc:call(T, erlang, module_loaded, [kprof_tools_00]), false),
     {error, load, _} = asked(K, {tools, <<"no beam">>}),
     ?equal(asked(K, {tools, beam(kprof_tools_00)}), ok),
     {catalog, _, _, _, _} = asked(K, {catalog, <<>>}),

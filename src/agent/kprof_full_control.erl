@@ -1,0 +1,63 @@
+%% A full trace that is under way: its tracer (kprof_full_tracer), the tiers that pause for it, and the end of both. Functions of
+%% the controller's process; kprof_full_request starts the tracer.
+-module(kprof_full_control).
+-agent(tools).
+-export([aborted/1, beat/1, cancel/2, ended/2, off/1, planned/3]).
+
+-include("kprof_controller.hrl").
+
+-define(RUN_QUEUE, 100). % processes per scheduler; a longer run queue counts as long
+-define(BUSY_BEATS, 4).
+
+%% The tracer is about to set patterns on these. In a session they end with it.
+-spec planned([module()], [mfa()], state()) -> state().
+planned(Modules, Metas, #s{isolated = Isolated, full = #full{tracer = Tracer} = Full} = S0) ->
+    S = kprof_cleanup_plan:share(S0#s{full = Full#full{plan = if Isolated -> {Tracer, [], []}; true -> {Tracer, Modules, Metas} end}}),
+    Tracer ! planned,
+    S.
+
+%% It has removed everything; now it sends its events.
+-spec off(state()) -> state().
+off(#s{full = #full{tracer = Tracer} = Full} = S) -> resumed(S#s{full = Full#full{plan = {Tracer, [], []}}}).
+
+%% The tracer has ended.
+-spec ended(term(), state()) -> state().
+ended(Why, #s{full = #full{plan = Plan}} = S0) ->
+    kprof_full:clear(Plan),
+    S = resumed(S0#s{full = S0#s.full#full{plan = none, tracer = none}}),
+    case Why of
+        normal -> S#s{full = #full{}};
+        killed -> kprof_link:event_kept(full, kprof_text:format("the full trace ended: its process was killed, or took too much memory", []), S#s{full = #full{}});
+        _ -> kprof_link:event_kept(full, kprof_text:format("the full trace ended: ~0tP", [Why, 12]), S#s{full = #full{}})
+    end.
+
+%% Tracing is switched on or off: a full trace for which the tiers pause ends at once, and its events are lost.
+-spec aborted(state()) -> state().
+aborted(#s{full = #full{paused = true, ref = Ref, plan = Plan}} = S) ->
+    kprof_full:kill(Plan),
+    erlang:demonitor(Ref, [flush]),
+    S1 = resumed(S#s{full = S#s.full#full{plan = none}}),
+    kprof_link:event_kept(full, kprof_text:format("the full trace ended: tracing was switched on or off", []), S1#s{full = #full{}}).
+
+%% The control word has the brake of the full trace.
+resumed(#s{full = #full{paused = true} = Full} = S) ->
+    kprof_spec:cut(0),
+    kprof_tracing:go_on_after_capture(kprof_cleanup_plan:share(S#s{full = Full#full{paused = false}}));
+resumed(S) ->
+    kprof_cleanup_plan:share(S).
+
+-spec cancel(kprof_full_tracer:why(), state()) -> state().
+cancel(Why, #s{full = #full{tracer = Tracer}} = S) ->
+    Tracer ! {stop, Why},
+    S.
+
+%% With each heartbeat: a full trace ends if kprof-top is silent, or the run queue stays long.
+-spec beat(state()) -> state().
+beat(#s{full = #full{busy = Busy} = Full} = S) ->
+    Long = erlang:statistics(run_queue) > ?RUN_QUEUE * erlang:system_info(schedulers_online),
+    case kprof_link:is_silent(S) of
+        true -> cancel(lease, S);
+        false when S#s.beside, Full#full.request -> cancel(canceled, S); % both need the control word
+        false when Long, Busy + 1 >= ?BUSY_BEATS -> cancel(run_queue, S);
+        false -> S#s{full = Full#full{busy = if Long -> Busy + 1; true -> 0 end}}
+    end.
