@@ -30,15 +30,15 @@ busy_text(#{who := {Who, {{Y, Mo, D}, {H, Mi, S}}}}) ->
 -spec others(boolean()) -> [binary()].
 others(true) ->
     Controllers = kprof_node:of_others("controller"),
-    [kprof_text:format("a trace session (~0tP)", [Name, 8]) || Name <- kprof_node:sessions(), not lists:member(Name, Controllers), not is_of_events(Name)] ++
+    [kprof_text:format("a trace session (~0tP)", [Name, 8]) || Name <- kprof_node:sessions(), not is_of_agent(Name)] ++
         [following(Who) || R <- Controllers, #{state := running, who := {Who, _}} <- [kprof_node:told(R)]] ++ others(false);
 others(false) ->
     New = kprof_node:tracer_of(new_processes),
     Some = lists:usort([kprof_node:tracer_of(P) || P <- some_processes()]),
     [kprof_text:format("~ts", [tracer_text(T)]) || T <- lists:usort([New | Some]), T =/= []].
 
-%% A session of an agent for events of the VM: its controller is reported already.
-is_of_events(Name) -> is_atom(Name) andalso lists:prefix("kprof_vm_events_", atom_to_list(Name)).
+%% The controllers of other agents are reported, not their sessions.
+is_of_agent(Name) -> is_atom(Name) andalso lists:prefix("kprof_", atom_to_list(Name)).
 
 %% The oldest processes, which include those of the system, and the newest. If there are very many processes, no list of all is
 %% made: then some of the system, which live as long as the VM.

@@ -23,6 +23,7 @@
 -define(ENOUGH_MS, 1000). % on a busy node these processes wait for their turns most of the time
 -define(LATE_MS, 500). % after it, the measurement is given up
 -define(CALLS, 120). % of each kind
+-define(SLICE, 40). % calls until the process lets others run: about 0.5 ms; 4000 reductions of this work are 5 ms
 -define(ENOUGH, 40). % at least this many must overlap with calls of the second process; if both processes share one scheduler, fewer calls seem to overlap
 -define(CONTENDED, 110). % percent of the cost of a call alone: a call while others make calls, if that could not be measured
 %% Pieces of work (works/2), some 0.35 us each.
@@ -92,19 +93,20 @@ far(GapNs, Loop) ->
     Pieces = max(?CLOSE, min(?FAR, GapNs * ?LOOP / Loop)),
     math:log(Pieces / ?CLOSE) / math:log(?FAR / ?CLOSE).
 
-%% Isolated: the VM has sessions; Others: another tracer is active.
--spec calibrate(boolean(), boolean(), pos_integer()) -> costs().
+%% Isolated: the VM has sessions; Others: another tracer is active. -> {Costs, the session of the measurement, in which nothing is
+%% set any more: kprof_spec:end_session/1 must end it}
+-spec calibrate(boolean(), boolean(), pos_integer()) -> {costs(), kprof_spec:session()}.
 calibrate(Isolated, Others, Epoch) -> calibrate(Isolated, Others, Epoch, ?ENOUGH_MS).
 
 %% After EnoughMs no other kind of call is measured.
--spec calibrate(boolean(), boolean(), pos_integer(), non_neg_integer()) -> costs().
+-spec calibrate(boolean(), boolean(), pos_integer(), non_neg_integer()) -> {costs(), kprof_spec:session()}.
 calibrate(false, true, _, _) ->
-    kprof_calibration_costs:assumed();
+    {kprof_calibration_costs:assumed(), none};
 calibrate(Isolated, _, Epoch, EnoughMs) ->
     Until = erlang:monotonic_time(millisecond) + EnoughMs,
     {P, R} = spawn_opt(fun() -> exit({measured, measure(Isolated, Epoch, Until)}) end, [monitor, ?HEAP]),
     receive
-        {'DOWN', R, _, _, {measured, Costs}} -> Costs;
+        {'DOWN', R, _, _, {measured, Measured}} -> Measured;
         {'DOWN', R, _, _, _} -> given_up(Isolated)
     after EnoughMs + ?LATE_MS ->
         exit(P, kill),
@@ -113,7 +115,7 @@ calibrate(Isolated, _, Epoch, EnoughMs) ->
 
 given_up(Isolated) ->
     Isolated orelse kprof_calibration_patterns:unset(me(), none),
-    kprof_calibration_costs:assumed().
+    {kprof_calibration_costs:assumed(), none}.
 
 measure(Isolated, Epoch, Until) ->
     Sink = spawn_opt(kprof_calibration, sink, [self()], [link, {message_queue_data, off_heap}]),
@@ -130,10 +132,9 @@ measure(Isolated, Epoch, Until) ->
     seq_trace:set_token([]), % the exit signal must not carry a token to the controller
     kprof_spec:flags({Session, Sink}, self(), false, [all]),
     kprof_calibration_patterns:unset(me(), Session),
-    kprof_spec:end_session(Session),
     unlink(Sink),
     exit(Sink, kill),
-    Costs.
+    {Costs, Session}.
 
 run(At, {Session, Sink} = Tracer, Detail, Until) ->
     %% Memory that is new to the VM is slow: messages need some that was used before.
@@ -193,6 +194,7 @@ alone(_) -> case erlang:system_info(schedulers_online) of 1 -> 100; _ -> ?CONTEN
 samples(_, _, _, 0, _, Beside, Alone) ->
     {Beside, Alone};
 samples(What, At, Pause, N, Before, Beside, Alone) ->
+    yielded(N),
     Loop = looped(?LOOPS, erlang:monotonic_time(), undefined),
     works(Pause - ?LOOPS * ?LOOP, N),
     Began = erlang:monotonic_time(),
@@ -203,6 +205,8 @@ samples(What, At, Pause, N, Before, Beside, Alone) ->
         Now -> samples(What, At, Pause, N - 1, Now, [Sample | Beside], Alone)
     end.
 
+yielded(N) -> N rem ?SLICE =:= 0 andalso erlang:yield().
+
 %% Native time. A sample counts for at most ?LONGEST medians: in a longer one, something else ran. Long samples below this limit
 %% belong to the cost: two schedulers write to the same memory, or one waits for a lock.
 mean(Samples) ->
@@ -211,7 +215,8 @@ mean(Samples) ->
     lists:sum([min(Most, X) || X <- Samples]) / N.
 
 %% Some of what applications do. A loop that only computes is no measure for the speed: on some CPUs, the same loop takes 0.7 us or
-%% 1.8, as what ran before it has it. The work takes few reductions, so that these processes seldom wait for their turn.
+%% 1.8, as what ran before it has it. The work takes few reductions, so that these processes
+%% seldom wait for their turn; they yield after ?SLICE calls instead.
 works(0, X) -> X;
 works(N, X) -> works(N - 1, some_work(X, N)).
 
@@ -266,6 +271,7 @@ beside(At, Last, N) ->
         What ->
             What =:= Last orelse token(What),
             Pause = atomics:get(At, ?PAUSED),
+            yielded(N),
             works(Pause div 2 + erlang:phash2(N, Pause), N),
             made(What, Last),
             atomics:add(At, ?PEER, 1),

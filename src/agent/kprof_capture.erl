@@ -8,10 +8,10 @@
 -type options() :: #{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref(), walker := none | pid()}.
 
 %% Ends a capture in any state, even if its process is dead. When this returns, everything it set has been removed. Capture:
-%% none | {Capturer, Monitor, MFA with a pattern in the common trace | none, Counters}
--spec stop(capture()) -> term().
+%% none | {Capturer, Monitor, MFA with a pattern in the common trace | none, Counters}. -> its session, for kprof_idle_sessions
+-spec stop(capture()) -> kprof_spec:session().
 stop(none) ->
-    ok;
+    none;
 stop({Pid, Monitor, _, _} = Capture) ->
     Pid ! stop,
     erlang:demonitor(Monitor, [flush]),
@@ -22,7 +22,8 @@ stop({Pid, Monitor, _, _} = Capture) ->
         exit(Pid, kill),
         receive {'DOWN', Ref, _, _, _} -> ok end
     end,
-    clear(Capture).
+    clear(Capture),
+    receive {capture_session, Pid, Session} -> Session after 0 -> none end.
 
 %% Called if the capturing process was killed. Sessions and flags end with their tracer; a pattern of the common trace does not.
 -spec clear(capture()) -> term().

@@ -115,13 +115,12 @@ off(#p{session = Session, mfa = MFA} = P) ->
     Delivered = kprof_spec:delivered(Session),
     receive {trace_delivered, all, Delivered} -> ok after 1000 -> ok end,
     flags_off(P),
-    kprof_spec:end_session(Session),
+    Session =/= none andalso (P#p.controller ! {capture_session, self(), Session}), % kprof_capture:stop/1
     P#p{ran = P#p.ran + more(0), session = none, us = Us}.
 
-%% A session removes its flags. Children of flagged processes have flags only if flags of new processes were set.
-flags_off(#p{session = none, spawn_ms = Ms} = P) when Ms > 1 -> kprof_flags:off({none, self()}, P#p.new, none);
-flags_off(#p{session = none, flagged = Flagged} = P) -> unflag(Flagged, kprof_flags:slice(), P);
-flags_off(_) -> ok.
+%% Children of flagged processes have flags only if flags of new processes were set.
+flags_off(#p{session = Session, spawn_ms = Ms} = P) when Ms > 1 -> kprof_flags:off({Session, self()}, P#p.new, none);
+flags_off(#p{flagged = Flagged} = P) -> unflag(Flagged, kprof_flags:slice(), P).
 
 unflag([Pid | Rest], Slice, P) ->
     flag(Pid, false, P),

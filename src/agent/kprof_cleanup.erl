@@ -4,7 +4,7 @@
 %% Plan: #{session, relay, isolated, walker, epoch, tokens => boolean() (requests had some), set => patterns as in
 %% kprof_patterns, new => boolean() (the agent sets new_processes), tcw => {Before, Start}, counting => [MFA] with counters of
 %% the agent, capture => of the controller, sampler => of stacks | none, table => of processes | none, full => of a full trace,
-%% events => of kprof_vm_events | none, beside => boolean() (other agents share the control word)}
+%% events => of kprof_vm_events | none, idle => other sessions, beside => boolean() (other agents share the control word)}
 %%
 %% Invariant: patterns are removed first, so that nothing more is traced; then flags, process by process; tokens last.
 -module(kprof_cleanup).
@@ -13,7 +13,7 @@
 
 -type plan() :: #{
     session := kprof_spec:session(), relay := none | pid(), set := kprof_patterns:set(), new := boolean(), tcw := {integer(), integer()},
-    counting := [mfa()], capture := kprof_capture:capture(), sampler := none | pid(), table := none | pid(), full := kprof_full:full(), events := kprof_vm_events:running(),
+    counting := [mfa()], capture := kprof_capture:capture(), sampler := none | pid(), table := none | pid(), full := kprof_full:full(), events := kprof_vm_events:running(), idle := [kprof_spec:session()],
     isolated := boolean(), walker := none | pid(), epoch := pos_integer(),
     tokens := boolean(), beside := boolean()
 }.
@@ -38,8 +38,9 @@ all(#{session := Session, isolated := Isolated, epoch := Epoch} = Plan0) ->
     uncount(Plan),
     Flags = flags_off(Plan),
     Patterns = kprof_patterns:left(Session, Set) + kprof_call_count:left(Session, maps:get(counting, Plan)),
+    {Tokens, Holders} = drained(own(Plan), Isolated, Epoch, Plan),
     Ended = kprof_spec:end_session(Session),
-    {Tokens, Holders} = drained(Isolated, Epoch, Plan),
+    idle_ended(Plan),
     kprof_node:restore(Plan),
     #{patterns => Patterns, flags => Flags, tokens => Tokens, holders => Holders, session => Ended}.
 
@@ -51,8 +52,13 @@ last_calls(#{tokens := true, session := Session, set := Set, relay := Relay} = P
 last_calls(Plan) ->
     Plan.
 
-drained(Isolated, Epoch, #{tokens := true}) -> kprof_tokens:drain(Isolated, Epoch);
-drained(_, _, _) -> {none, 0}.
+drained(Own, Isolated, Epoch, #{tokens := true}) -> kprof_tokens:drain(Own, Isolated, Epoch);
+drained(_, _, _, _) -> {none, 0}.
+
+own(#{session := Session, relay := Relay}) when Session =/= none, is_pid(Relay) -> {Session, Relay};
+own(_) -> none.
+
+idle_ended(#{idle := Sessions}) -> [kprof_spec:end_session(Session) || Session <- Sessions].
 
 %% A session removes the flags of all its processes.
 flags_off(#{relay := none, walker := Walker}) ->
@@ -79,7 +85,8 @@ relay_died(#{session := Session, set := Set, isolated := Isolated, epoch := Epoc
     uncount(Plan),
     flags_off(case Session of none -> Plan#{relay := self()}; _ -> Plan end),
     kprof_spec:end_session(Session),
-    drained(Isolated, Epoch, Plan).
+    idle_ended(Plan),
+    drained(none, Isolated, Epoch, Plan).
 
 %% Controller and relay are dead. The plan is complete, because it is shared before anything is set.
 -spec all_died(plan() | #{relay := none}) -> term().

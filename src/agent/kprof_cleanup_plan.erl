@@ -19,6 +19,6 @@ new(#s{session = Session, relay = Relay, tracing = #tracing{set = Set}, spawn_fl
     #{
         session => Session, relay => Relay, set => Set, new => New, tcw => Tcw, counting => Counters, capture => Capture,
         sampler => Stacks#stacks.sampler, table => Processes#processes.table, full => S#s.full#full.plan,
-        events => kprof_vm_events:running(S),
+        events => kprof_vm_events:running(S), idle => S#s.idle_sessions,
         isolated => S#s.isolated, walker => S#s.tracing#tracing.walker, epoch => S#s.epoch, tokens => S#s.tracing#tracing.tokens, beside => S#s.beside
     }.

@@ -81,8 +81,9 @@ prepare_trace(Isolated, #{epoch := Epoch} = Opts) ->
                 spawn_flags = Isolated orelse kprof_node:tracer_of(new_processes) =:= [],
                 counters = Counters
             }),
-            Cost = kprof_cost:new(kprof_calibration:calibrate(Isolated, Others =/= [], Epoch)),
-            S = kprof_tracing:new_relay(S0#s{cost = Cost, breaker = kprof_breaker:new(?COOL_MS)}),
+            {Costs, Session} = kprof_calibration:calibrate(Isolated, Others =/= [], Epoch),
+            S1 = kprof_idle_sessions:add(Session, S0#s{cost = kprof_cost:new(Costs), breaker = kprof_breaker:new(?COOL_MS)}),
+            S = kprof_tracing:new_relay(S1),
             {ok, S, kprof_attach:info(S#s.session, Others, Vm)}
     end.
 
@@ -254,7 +255,7 @@ relay_died(S0) ->
     kprof_cleanup:relay_died(kprof_cleanup_plan:new(S)),
     kprof_link:send({kx, kprof_link:counter(?SEQ, S)}, S),
     kprof_link:event(relay_died, <<"the relay on the node was killed: tracing is off, nothing is left behind">>, S),
-    kprof_tracing:relay_died(kprof_tier_rates:relay_died((survey_forgotten(S))#s{counting = [], relay = none, pacer = none, relay_ref = none, session = none})).
+    kprof_tracing:relay_died(kprof_tier_rates:relay_died((survey_forgotten(S))#s{counting = [], relay = none, pacer = none, relay_ref = none, session = none, idle_sessions = []})).
 
 survey_forgotten(#s{survey = #survey{phase = none}} = S) -> S;
 survey_forgotten(S) -> kprof_survey:forget(S).
@@ -304,8 +305,7 @@ ticket_lives(#s{beats = #beats{zero = Zero}} = S) ->
 -spec detach(integer(), state()) -> no_return().
 detach(Ref, S0) ->
     kprof_cleanup:leaving(),
-    kprof_capture:stop(S0#s.requests#requests.capture),
-    S1 = kprof_tracing:all_told(S0),
+    S1 = kprof_tracing:all_told(capture_stopped(S0)),
     %% If tracing is paused, the last heartbeat reports for how long.
     S = if S1#s.tracing#tracing.paused =:= none -> S1; true -> kprof_heartbeat:send(kprof_link:tell_all(S1)) end,
     Receipt = kprof_cleanup:all(kprof_cleanup_plan:new(S)),
@@ -317,12 +317,15 @@ detach(Ref, S0) ->
 -spec leave(state()) -> no_return().
 leave(S0) ->
     kprof_cleanup:leaving(),
-    kprof_capture:stop(S0#s.requests#requests.capture), % tracing does not resume after it
-    S = S0#s{requests = S0#s.requests#requests{capture = none}},
+    S = capture_stopped(S0),
     kprof_cleanup:reap([S#s.relay, S#s.pacer]),
     kprof_cleanup:all(kprof_cleanup_plan:new(S)),
     end_relay(S),
     exit(normal).
+
+%% Tracing does not resume after it.
+capture_stopped(#s{requests = Requests} = S) ->
+    kprof_idle_sessions:add(kprof_capture:stop(Requests#requests.capture), S#s{requests = Requests#requests{capture = none}}).
 
 -spec silent(state()) -> no_return().
 silent(#s{link = #link{pid = Pid, end_ms = Ms}} = S) ->

@@ -1,7 +1,7 @@
 %% The state of the controller: one process, whose functions are in kprof_controller, kprof_link, kprof_heartbeat,
 %% kprof_tracing, kprof_limits, kprof_sampling, kprof_part_time, kprof_tier_rates, kprof_requests, kprof_survey, kprof_stacks,
-%% kprof_stack_control, kprof_processes, kprof_full, kprof_full_control, kprof_vm_events and kprof_cleanup_plan. No other process
-%% uses it. Each part is a record, named after the source that changes it.
+%% kprof_stack_control, kprof_processes, kprof_full, kprof_full_control, kprof_vm_events,
+%% kprof_idle_sessions and kprof_cleanup_plan. No other process uses it. Each part is a record, named after the source that changes it.
 -define(PAUSE_MS, 10000). % tracing pauses after this time without a message from kprof-top,
 -define(END_MS, 60000). % and the agent ends after this one
 -define(COOL_MS, 5000).
@@ -151,6 +151,7 @@
     vm :: kprof_hazard:vm(),
     isolated = false :: boolean(), % the VM has trace sessions
     session = none :: kprof_spec:session(),
+    idle_sessions = [] :: [kprof_spec:session()],
     others = [] :: [binary()],
     beside = false :: boolean(), % other agents are on the node (`beside` of kprof_hazard:vm/0 is also true for trace sessions of others)
     tcw :: {non_neg_integer(), non_neg_integer()}, % {Before, Start}
@@ -177,7 +178,7 @@
     stacks = #stacks{} :: #stacks{},
     processes = #processes{} :: #processes{},
     full = #full{} :: #full{},
-    vm_events = none :: none | {pid(), reference(), kprof_spec:session()}, % kprof_vm_events, its monitor, its session
+    vm_events = none :: none | {pid(), reference(), kprof_spec:session(), boolean()}, % kprof_vm_events, its monitor, its session; events are on
     vm_events_at = -(1 bsl 59) :: integer(), % not started before this time (ms)
     beats = #beats{} :: #beats{}
 }).

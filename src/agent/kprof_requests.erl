@@ -44,8 +44,8 @@ capture_tier({_, M, F, A} = Tier, #s{session = Session} = S0) ->
 capture_end(#s{requests = #requests{capture = none}} = S) ->
     S;
 capture_end(#s{requests = #requests{capture = Capture}} = S) ->
-    kprof_capture:stop(Capture),
-    kprof_tracing:go_on_after_capture(kprof_cleanup_plan:share(S#s{requests = S#s.requests#requests{capture = none}})).
+    Session = kprof_capture:stop(Capture),
+    kprof_tracing:go_on_after_capture(kprof_cleanup_plan:share(kprof_idle_sessions:add(Session, S#s{requests = S#s.requests#requests{capture = none}}))).
 
 %% The result of a capture.
 -spec caught(tuple(), state()) -> state().

@@ -7,7 +7,7 @@
 %% Invariant: only tokens with a label of this epoch (and pids, if nobody else uses seq_trace) are changed, except by that
 %% reset, which is not done while another program may use tokens. Ends within ?MOST_MS and some slices.
 -module(kprof_tokens).
--export([clearing/0, drain/2]).
+-export([clearing/0, drain/3]).
 -export_type([drained/0]).
 
 -type drained() :: none | drained | reset | kept.
@@ -19,11 +19,11 @@
 -spec clearing() -> kprof_spec:match_spec().
 clearing() -> [{'_', [{is_seq_trace}], [{set_seq_token, sequential_trace_token, []}, {message, false}]}, {'_', [], [{message, false}]}].
 
-%% Isolated: the VM has trace sessions. -> {none | drained | reset | kept, Holders left}; kept: another tracer prevents the
+%% Own: a session of the agent, with its tracer: then none is made for this. Isolated: the VM has trace sessions. -> {none | drained | reset | kept, Holders left}; kept: another tracer prevents the
 %% removal.
--spec drain(boolean(), pos_integer()) -> {drained(), non_neg_integer()}.
-drain(Isolated, Epoch) ->
-    {P, R} = spawn_opt(fun() -> exit({done, drained(Isolated, Epoch)}) end, [monitor | kprof_pids:heap()]),
+-spec drain(none | {kprof_spec:session(), pid()}, boolean(), pos_integer()) -> {drained(), non_neg_integer()}.
+drain(Own, Isolated, Epoch) ->
+    {P, R} = spawn_opt(fun() -> exit({done, drained(Own, Isolated, Epoch)}) end, [monitor | kprof_pids:heap()]),
     receive
         {'DOWN', R, _, _, {done, Done}} -> Done;
         {'DOWN', R, _, _, _} ->
@@ -36,24 +36,30 @@ drain(Isolated, Epoch) ->
         {kept, 0}
     end.
 
-drained(Isolated, Epoch) ->
+drained(Own, Isolated, Epoch) ->
     case held(Epoch) of
         [] -> {none, 0};
-        Some -> reset(rounds_of(Isolated, Epoch, Some), Epoch)
+        Some -> reset(rounds_of(Own, Isolated, Epoch, Some), Epoch)
     end.
 
 %% -> {drained | kept, [{Pid, Reductions}]}
-rounds_of(Isolated, Epoch, Some) ->
+rounds_of(none, Isolated, Epoch, Some) ->
     Sink = spawn_opt(kprof_calibration, sink, [self()], [link]),
     Session = kprof_spec:session(Isolated, kprof_tokens, Sink),
+    Result = rounds_in({Session, Sink}, Epoch, Some),
+    kprof_spec:end_session(Session),
+    Result;
+rounds_of(Own, _, Epoch, Some) ->
+    rounds_in(Own, Epoch, Some).
+
+rounds_in({Session, _} = Own, Epoch, Some) ->
     case kprof_spec:send_pattern(Session, clearing()) of
         taken ->
             {kept, Some};
         ok ->
-            {Left, Flagged} = rounds(Some, #{}, {Session, Sink}, Epoch, now_ms() + ?MOST_MS),
-            [kprof_spec:flags({Session, Sink}, P, false, [send]) || P <- maps:keys(Flagged)],
+            {Left, Flagged} = rounds(Some, #{}, Own, Epoch, now_ms() + ?MOST_MS),
+            [kprof_spec:flags(Own, P, false, [send]) || P <- maps:keys(Flagged)],
             kprof_spec:send_pattern(Session, true),
-            kprof_spec:end_session(Session),
             {drained, Left}
     end.
 

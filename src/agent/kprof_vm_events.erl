@@ -1,5 +1,6 @@
 %% Events of the VM: long garbage collections, large heaps, long schedules, long message queues, busy ports. From OTP 28 on, a
-%% trace session can have them (trace:system/3); the only system_monitor of the node is not used. Runs while tracing is on.
+%% trace session can have them (trace:system/3); the only system_monitor of the node is not used. They are on while tracing is on;
+%% process and session, once started, stay (kprof_idle_sessions says why).
 %%
 %% A process and a session of their own: the VM puts no time stamp into these messages, and the relay, which is suspended
 %% between its turns, would stamp them late. At most ?A_SECOND events are sent in a second. If the node makes more than ?FLOOD
@@ -28,15 +29,14 @@
 %% The process, and its session: for the cleanup plan.
 -type running() :: none | {pid(), kprof_spec:session()}.
 
-%% Starts it, or ends it: at each heartbeat, and when tracing is switched off.
+%% Starts it, or switches the events on or off: at each heartbeat, and when tracing is switched off.
 -spec gate(state()) -> state().
 gate(#s{vm_events = Before} = S) ->
     case {wanted(S), Before} of
         {true, none} -> started(S);
-        {false, {_, Ref, _}} ->
-            erlang:demonitor(Ref, [flush]),
-            stop(running(S)),
-            kprof_cleanup_plan:share(S#s{vm_events = none});
+        {On, {Pid, Ref, Session, Was}} when On =/= Was ->
+            Pid ! {switch, On},
+            S#s{vm_events = {Pid, Ref, Session, On}};
         _ -> S
     end.
 
@@ -48,7 +48,7 @@ started(#s{link = #link{pid = To}} = S0) ->
         true ->
             {Pid, Ref} = spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS)]),
             Session = kprof_spec:session(true, ?MODULE, Pid),
-            S = kprof_cleanup_plan:share(S0#s{vm_events = {Pid, Ref, Session}}),
+            S = kprof_cleanup_plan:share(S0#s{vm_events = {Pid, Ref, Session, true}}),
             Pid ! {session, Session},
             S;
         false ->
@@ -57,18 +57,18 @@ started(#s{link = #link{pid = To}} = S0) ->
 
 %% It was killed, or took too much memory.
 -spec ended(state()) -> state().
-ended(#s{vm_events = {_, _, Session}} = S) ->
+ended(#s{vm_events = {_, _, Session, _}} = S) ->
     kprof_spec:end_session(Session),
     kprof_cleanup_plan:share(S#s{vm_events = none, vm_events_at = kprof_node:now_ms() + ?AGAIN_MS}).
 
 %% For the heartbeat: 0 off, 1 on, 2 not on this VM.
 -spec state(state()) -> 0..2.
 state(#s{vm_events = none, vm = Vm}) -> case kprof_hazard:allowed(vm_events, Vm) of true -> 0; false -> 2 end;
-state(_) -> 1.
+state(#s{vm_events = {_, _, _, On}}) -> if On -> 1; true -> 0 end.
 
 -spec running(state()) -> running().
 running(#s{vm_events = none}) -> none;
-running(#s{vm_events = {Pid, _, Session}}) -> {Pid, Session}.
+running(#s{vm_events = {Pid, _, Session, _}}) -> {Pid, Session}.
 
 %% First the process, so that it changes nothing in a session that has ended.
 -spec stop(running()) -> term().
@@ -88,6 +88,7 @@ stop({Pid, Session}) ->
     lost = 0,
     second = 0,
     seen = 0, % in that second
+    wanted = true, % tracing is on
     on = true
 }).
 
@@ -104,7 +105,8 @@ loop(#e{controller = Ref, session = Session} = E) ->
         {'DOWN', Ref, _, _, _} ->
             kprof_spec:end_session(Session), % relay or guardian may do it at the same time
             exit(normal);
-        again -> loop(switched(true, E));
+        again -> loop(switched(E#e.wanted, E));
+        {switch, On} -> loop(switched(On, E#e{wanted = On}));
         {monitor, Who, What, Info} -> loop(counted(erlang:monotonic_time(), Who, What, Info, E));
         _ -> loop(E)
     end.
@@ -121,6 +123,8 @@ settings(Word) ->
     ].
 
 %% Messages from before it was switched off may still arrive.
+counted(_, _, _, _, #e{wanted = false} = E) ->
+    E;
 counted(_, _, _, _, #e{on = false, lost = Lost} = E) ->
     E#e{lost = Lost + 1};
 counted(Now, Who, What, Info, #e{second = Second, seen = Seen} = E) ->

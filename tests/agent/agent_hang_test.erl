@@ -135,7 +135,7 @@ polls_end_with_kprof_top(T) ->
 
 polls_cost(T) ->
     load_parts(T),
-    Costs = rpc:call(T, kprof_calibration, calibrate, [true, true, ?EPOCH]),
+    {Costs, _} = rpc:call(T, kprof_calibration, calibrate, [true, true, ?EPOCH]),
     Seen = fun(S, Polls) ->
         #{now_ns => S * 1000000000, events => 0, weighted => 0, ticket => 1, relay_ns => 0, tier_calls_s => 0, sample => 1, entry => true, returns => lean,
           args => false, schedulers => 2, polls => Polls}

@@ -5,7 +5,7 @@
 -export([endless/2, counting_on/2, spin/0, holding/2]). % processes
 -export([counting/2, made/0, stale/1, stale_on/1, is_traced/1]). % tracing for a part of the time
 -export([busy_holder/1, busy_holder_ends/0, busy_holding/2]). % tokens at the end
--export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
+-export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_in_captures/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
 -export([polling/0, chosen/2, all_pids/1, pids_left/0, samplers/0, samplers/1, processes_round/2]). % of stacks, of processes
 -export([steady/0, brief/0, one/0, spawned/1]). % depth of stacks
 -export([log/2]). % of logger
@@ -250,7 +250,13 @@ set_now(MFAs) ->
         patterns => [MFA || MFA <- MFAs, is_traced(MFA)]
     }.
 
-%% The same, of one process.
+%% What is set in the sessions of captures that have ended.
+set_in_captures(MFAs) ->
+    Of = [S || S <- sessions(), lists:prefix("kprof_capture", atom_to_list(element(1, S)))],
+    [Flags || S <- Of, P <- [new_processes | processes()], Flags <- [flags(S, P)], Flags =/= []] ++
+        [MFA || S <- Of, MFA <- MFAs, {traced, Set} <- [told(S, MFA, traced)], Set =/= false].
+
+%% The same as set_now/1, of one process.
 set_of(P) -> #{flags => lists:usort([F || S <- traces(), F <- flags(S, P)])}.
 
 traces() -> [none | sessions()].

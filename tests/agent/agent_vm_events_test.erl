@@ -11,7 +11,8 @@ tests() ->
         {vm_events_end_with_tracing, fun vm_events_end_with_tracing/1},
         {vm_events_end_with_the_lease, fun vm_events_end_with_the_lease/1},
         {vm_events_do_not_flood, fun vm_events_do_not_flood/1},
-        {vm_events_end_while_there_are_many, fun vm_events_end_while_there_are_many/1}
+        {vm_events_end_while_there_are_many, fun vm_events_end_while_there_are_many/1},
+        {sessions_end_with_the_agent, fun sessions_end_with_the_agent/1}
     ].
 
 %% The VM of this version has them.
@@ -23,9 +24,21 @@ sessions(T) ->
         All -> [Name || {Name, _} <- All, lists:prefix("kprof_vm_events", atom_to_list(Name))]
     end.
 
-%% Waits for the session. A VM before OTP 28 has none.
-on(T) -> ?soon(fun() -> length(sessions(T)) =:= if_here(1, 0) end).
-off(T) -> ?soon(fun() -> sessions(T) =:= [] end).
+%% Waits until they are on, or off. A VM before OTP 28 has none.
+on(T) ->
+    told_state(if_here(1, 2)),
+    ?soon(fun() -> length(sessions(T)) =:= if_here(1, 0) end).
+off() -> told_state(if_here(0, 2)).
+ended(T) -> ?soon(fun() -> sessions(T) =:= [] end).
+
+told_state(State) ->
+    receive {kh, _, #{vm_events := State}} -> ok
+    after ?PATIENCE -> error({no_heartbeat_with, State})
+    end.
+
+%% What the VM has reported to the agent's process makes it run.
+reductions(T) ->
+    [rpc:call(T, erlang, process_info, [P, reductions]) || P <- rpc:call(T, erlang, processes, []), {_, {kprof_agent_00, vm_events_init, 2}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]].
 
 if_here(Yes, No) -> case here() of true -> Yes; false -> No end.
 
@@ -60,32 +73,40 @@ vm_events_are_told(T) ->
     exit(P, kill),
     ?equal(rpc:call(T, erlang, system_monitor, []), Monitor),
     finish(T, K),
-    off(T).
+    ended(T).
 
 %% Switched off, and while the breaker is open.
 vm_events_end_with_tracing(T) ->
     K = traced(T, trace_config([{entry, 1}])),
     on(T),
+    forget_beats(),
     ok = ask(K, {tracing, false}),
-    off(T),
+    off(),
+    Before = reductions(T),
     P = long_queue(T, 2000),
     receive {kv, _, _, _} = Late -> error(Late) after 1200 -> ok end,
     exit(P, kill),
-    ?equal(sessions(T), []),
-    receive_off(),
+    ?equal({length(Before), reductions(T)}, {if_here(1, 0), Before}),
+    forget_beats(),
     ok = ask(K, {tracing, true}),
     on(T),
+    Q = long_queue(T, 2000),
+    here() andalso next(),
+    exit(Q, kill),
+    forget_beats(),
     ok = ask(K, {trip, <<"a test">>}),
-    off(T),
-    finish(T, K).
+    off(),
+    finish(T, K),
+    ended(T).
 
 vm_events_end_with_the_lease(T) ->
     K = start(T, #{pause_ms => 1000, end_ms => 10 * ?PATIENCE}),
     {ok, _} = ask(K, {config, trace_config([{entry, 1}])}),
     ok = ask(K, {tracing, true}),
     receive_off(),
-    off(T),
-    ?soon(fun() -> K ! {kp_lease, ?KEY}, length(sessions(T)) =:= if_here(1, 0) end),
+    off(),
+    forget_beats(),
+    ?soon(fun() -> K ! {kp_lease, ?KEY}, receive {kh, _, #{vm_events := State}} -> State =:= if_here(1, 2) after 600 -> false end end),
     finish(T, K),
     _ = start(T, #{pause_ms => 500, end_ms => 1000}),
     told_gone(),
@@ -120,13 +141,35 @@ vm_events_end_while_there_are_many(T) ->
     [begin
         on(T),
         Load = [rpc:call(T, agent_load, queues, []) || _ <- [1, 2]], % at the end only: else they count as a flood
+        forget_beats(),
         ok = ask(K, {tracing, false}),
-        off(T),
+        off(),
         [exit(P, kill) || P <- Load],
+        forget_beats(),
         ok = ask(K, {tracing, true})
      end || _ <- lists:seq(1, if_here(30, 2))],
     finish(T, K),
-    off(T).
+    ended(T).
+
+%% The VM sends a signal to every process when a session is destroyed (kprof_idle_sessions): not before the end.
+sessions_end_with_the_agent(T) ->
+    Cleaner = fun() -> [{P, R} || P <- rpc:call(T, erlang, processes, []), {_, {erts_trace_cleaner, _, _}} <- [rpc:call(T, erlang, process_info, [P, current_function])], {_, R} <- [rpc:call(T, erlang, process_info, [P, reductions])]] end,
+    Before = Cleaner(),
+    K = traced(T, trace_config([{entry, 1}])),
+    on(T),
+    [begin
+        ok = ask(K, {tracing, On}),
+        forget_beats(),
+        if On -> on(T); true -> off() end
+    end || On <- [false, true]],
+    ok = ask(K, {capture, 0}),
+    ?soon(fun() -> rpc:call(T, agent_load, entry, [1]), is_tuple(ask(K, captured)) andalso element(1, ask(K, captured)) =:= captured end),
+    %% a round takes at least a reduction for each process
+    Rounds = fun() -> [(R1 - R0) div 40 || {{P, R0}, {P, R1}} <- lists:zip(Before, Cleaner())] end,
+    ?equal([0 || _ <- Before], Rounds()),
+    finish(T, K),
+    ended(T),
+    ?soon(fun() -> Rounds() =:= [] orelse Rounds() > [0] end).
 
 told(Before) ->
     receive {kv, _, _, Events} -> told(Events ++ Before)
