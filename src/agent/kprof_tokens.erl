@@ -19,8 +19,8 @@
 -spec clearing() -> kprof_spec:match_spec().
 clearing() -> [{'_', [{is_seq_trace}], [{set_seq_token, sequential_trace_token, []}, {message, false}]}, {'_', [], [{message, false}]}].
 
-%% Own: a session of the agent, with its tracer: then none is made for this. Isolated: the VM has trace sessions. -> {none | drained | reset | kept, Holders left}; kept: another tracer prevents the
-%% removal.
+%% Own: a session of the agent, with its tracer: then none is made for this. Isolated: the VM has trace sessions. -> {none |
+%% drained | reset | kept, Holders left}; kept: another tracer prevents the removal.
 -spec drain(none | {kprof_spec:session(), pid()}, boolean(), pos_integer()) -> {drained(), non_neg_integer()}.
 drain(Own, Isolated, Epoch) ->
     {P, R} = spawn_opt(fun() -> exit({done, drained(Own, Isolated, Epoch)}) end, [monitor]),

@@ -1,8 +1,8 @@
 #!/usr/bin/env escript
 %% merge.escript DIR SOURCE...: makes two modules of the agent's sources, for slot 00: DIR/kprof_agent_00.beam, and
 %% DIR/kprof_tools_00.beam of the sources with `-agent(tools).`, which is loaded when it is first needed. Functions of other sources
-%% that only the tools use are in it, too. A function f of kprof_x becomes x_f. Where the name of a source is a value (the name of a process or of a session) it gets the digits of the
-%% slot: kprof_x_00.
+%% that only the tools use are in it, too. A function f of kprof_x becomes x_f. Where the name of a source is a value (the name of
+%% a process or of a session) it gets the digits of the slot: kprof_x_00.
 %% The modules have no literals: a constant list, tuple or map is built when it is needed, because unloading a
 %% module with literals can crash some VMs. kprof_agent_00:id/1, called as a function of another
 %% module, hides a constant from the compiler. The build fails where a literal remains.
@@ -243,8 +243,8 @@ hiding() ->
 
 %% ---- What the first module needs ----
 
-%% #{{M, F, A} => true}: functions that the agent may call while the tools are not loaded. That is everything that can be reached from
-%% its start, and from what is called by name, without a function of the tools.
+%% #{{M, F, A} => true}: functions that the agent may call while the tools are not loaded. That is everything that can be reached
+%% from its start, and from what is called by name, without a function of the tools.
 needed(Parsed) ->
     Uses = maps:from_list([{{M, F, A}, uses(M, Clauses, [])} || {M, Forms} <- Parsed, {function, _, F, A, Clauses} <- Forms]),
     Interpreted = lists:append([Of || {{M, _, _}, Of} <- maps:to_list(Uses), target(M) =:= interpreted]),
