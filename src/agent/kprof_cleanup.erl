@@ -78,7 +78,7 @@ uncount(#{session := Session, counting := Counting, capture := Capture, sampler 
     kprof_capture:clear(Capture),
     kprof_call_count:clear(Session, Counting).
 
-%% The relay is dead, so any process can clear its flags. -> as kprof_tokens:drain/2
+%% The relay is dead, so any process can clear its flags. -> as kprof_tokens:drain/3
 -spec relay_died(plan()) -> {kprof_tokens:drained(), non_neg_integer()}.
 relay_died(#{session := Session, set := Set, isolated := Isolated, epoch := Epoch} = Plan) ->
     kprof_patterns:clear(Session, Set),

@@ -7,7 +7,7 @@
 
 %% False: a function that the compiler made, for example of a comprehension.
 -spec written(atom()) -> boolean().
-written(F) -> hd(atom_to_list(F) ++ " ") =/= $-.
+written(F) -> not lists:prefix("-", atom_to_list(F)).
 
 -spec exports(module(), exports | functions) -> [{atom(), arity()}].
 exports(M, What) ->

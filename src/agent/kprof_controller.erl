@@ -150,7 +150,7 @@ loop(S) ->
         {survey, Timer} when is_reference(Timer), Timer =:= S#s.survey#survey.timer ->
             loop(kprof_survey:step(S));
         {stacks_end, Ending} when is_reference(Ending), Ending =:= S#s.stacks#stacks.ending ->
-            loop(kprof_stack_control:last_sent(S));
+            loop(kprof_stack_control:stopped(S));
         {captured, Capturer, Caught} when Capturer =:= element(1, S#s.requests#requests.capture) ->
             loop(kprof_requests:caught(Caught, S));
         {'DOWN', _, _, Capturer, _} when Capturer =:= element(1, S#s.requests#requests.capture) ->

@@ -6,8 +6,9 @@
 
 -include("kprof_controller.hrl").
 
--define(MOST, 8). % more are destroyed at once: the VM looks at each session when a process starts
+-define(MOST, 8). % with that of the calibration; more are destroyed at once: the VM looks at each session when a process starts
 
+%% The caller shares the cleanup plan.
 -spec add(kprof_spec:session(), state()) -> state().
 add(none, S) ->
     S;
@@ -15,7 +16,7 @@ add(Session, #s{idle_sessions = Sessions, vm = Vm} = S) ->
     %% Some VMs have a fault if there is more than one session.
     case length(Sessions) < ?MOST andalso kprof_hazard:allowed(lean_beside, Vm#{beside := true}) of
         true ->
-            kprof_cleanup_plan:share(S#s{idle_sessions = [Session | Sessions]});
+            S#s{idle_sessions = [Session | Sessions]};
         false ->
             kprof_spec:end_session(Session),
             S

@@ -47,8 +47,6 @@ started(Wanted, PeriodUs, #s{processes = #processes{table = none}, vm = Vm, link
 started(_, _, S) ->
     S.
 
-stopped(#s{processes = #processes{table = none}} = S) ->
-    S;
 stopped(#s{processes = #processes{table = Table, ref = Ref}} = S) ->
     erlang:demonitor(Ref, [flush]),
     kprof_node:kill(Table),

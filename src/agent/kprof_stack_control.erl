@@ -2,7 +2,7 @@
 %% process.
 -module(kprof_stack_control).
 -agent(tools).
--export([beat/1, budget/1, closed_by/1, ended/2, gate/1, last_sent/1, off/2, request/2, watch/1]).
+-export([beat/1, budget/1, closed_by/1, ended/2, gate/1, off/2, request/2, stopped/1, watch/1]).
 
 -include("kprof_controller.hrl").
 
@@ -20,10 +20,8 @@ off(Ref, #s{stacks = #stacks{sampler = Sampler, ending = none} = Stacks} = S) ->
     S#s{stacks = Stacks#stacks{ending = kprof_stack_sampler:last(Sampler), enders = [Ref]}};
 off(Ref, #s{stacks = #stacks{enders = Enders} = Stacks} = S) -> S#s{stacks = Stacks#stacks{enders = [Ref | Enders]}}.
 
-%% Its last samples have been sent.
--spec last_sent(state()) -> state().
-last_sent(S) -> stopped(S).
-
+%% Its last samples have been sent, or it has ended.
+-spec stopped(state()) -> state().
 stopped(#s{stacks = #stacks{sampler = Sampler, ref = Ref, enders = Enders}} = S0) ->
     erlang:demonitor(Ref, [flush]),
     kprof_node:kill(Sampler),

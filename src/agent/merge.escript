@@ -81,11 +81,12 @@ prefix(M) ->
 
 functions(M, Forms) ->
     put(module, M),
-    [{put_place(place(M, F, A)), {function, L, named(M, F), A, [clause(C) || C <- Clauses]}} || {function, L, F, A, Clauses} <- Forms].
+    [placed(M, Function) || {function, _, _, _, _} = Function <- Forms].
 
-put_place(Place) ->
-    put(place, Place),
-    Place.
+%% -> {the module that gets the function, the function}
+placed(M, {function, L, F, A, Clauses}) ->
+    put(place, place(M, F, A)),
+    {get(place), {function, L, named(M, F), A, [clause(C) || C <- Clauses]}}.
 
 %% A name that begins with that of its module stays.
 named(M, F) ->
