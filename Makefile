@@ -224,7 +224,7 @@ help:
 	@echo 'Measure, on an idle machine (RESULTS: writes the values into tests/RESULTS.md)'
 	@echo '  make bench            benchmarks; each prints its value and its limit'
 	@echo '  make impact           the effect on a node and its clients: OTP="25 27 29" PART="clients jump loop cost stacks mailbox" WRITE= ARGS='
-	@echo '  make large            a node of PROCESSES=200000: attach, detach, longest stall (OTP=; RESULTS)'
+	@echo '  make large            a node of PROCESSES=200000: attach, detach, longest stall (OTP=, RUNS=; RESULTS)'
 	@echo '  make survive          ROUNDS=100 attaches to nodes under stress, on each OTP (SEED= OTP=; RESULTS)'
 	@echo '  make survive-rabbitmq ATTACHES=50 attaches to RabbitMQ under load (installs RabbitMQ)'
 	@echo '  make real             on widely used servers, installed if missing: SERVER="yaws rabbitmq" OTP="25 27 29" TURNS=5 WRITE=FILE'
@@ -389,7 +389,7 @@ soak:
 large:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
-	@python3 tests/chaos/large.py --processes $(PROCESSES) $(if $(OTP),--otp "$(OTP)") --write
+	@python3 tests/chaos/large.py --processes $(PROCESSES) $(if $(OTP),--otp "$(OTP)") $(if $(RUNS),--runs $(RUNS)) --write
 # About five minutes for each server and OTP.
 real:
 	$(SUB) -s -j$(JOBS) all

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""large.py [--processes N] [--otp "25 27 29"] [--write]: the effect of kprof-top on a node with very many processes, and how long
-attach and detach take.
+"""large.py [--processes N] [--otp "25 27 29"] [--runs N] [--write]: the effect of kprof-top on a node with very many processes, and how
+long attach and detach take. With --runs, a new node for each run, the OTP releases in turn; the values are the medians of the runs.
 
 On the node a process of normal priority ticks every millisecond and reports its longest stall during each step. An idle node on the same
 machine does the same: a stall of both comes from the machine. The node itself without kprof-top (the control) is measured before and after.
-Each figure is printed beside its goal, with `!` if it misses the goal; run it on an idle machine. The exit status is 1 only if the node
+Each figure is printed beside its goal, with `!` if its median misses the goal; run it on an idle machine. The exit status is 1 only if the node
 crashes, is not clean, or a step does not end. --write writes the table into tests/RESULTS.md."""
 import argparse
 import os
 import platform
 import re
 import shlex
+import statistics
 import subprocess
 import sys
 import time
@@ -25,7 +26,9 @@ BEGIN, END = "<!-- large: made by make large -->", "<!-- end of large -->"
 TIERS = ["request", "parse", "store"]
 ADDED = "format"
 RULE = "large_load:request/1 arg(1)"
-FIRST_ROW_S, DETACH_S, KILLED_S, STALL_MS = 2, 2, 3, 10  # the goals
+GOALS = {"attach to first row": 2, "detach until clean": 2, "kill -9 until clean": 3,  # seconds
+         "report after detach": "0 modules", "report after detach, screen": "0 modules"}
+STALL_MS = 10  # the goal of each stall
 CONTROL_S, TRACED_S, SETTLES_S, TIGHT_S = 10, 5, 1, 3
 TRIP_S = 60  # if the breaker has not opened by then, sampling keeps the limit
 LATER_S = 180  # deadlines, not assertions
@@ -88,13 +91,12 @@ def machine_s():
 
 
 class Phases:
-    """The stalls of the two tickers during each step: [(name, name of the control, longest ms, sum over 5 ms, longest
-    ms on the idle node)]."""
+    """The stalls of the two tickers during each step: [(name, longest ms, sum over 5 ms, longest ms on the idle node)]."""
 
     def __init__(self, node, witness):
         self.node, self.witness, self.all = node, witness, []
 
-    def during(self, name, what, settles_s=SETTLES_S, control="control"):
+    def during(self, name, what, settles_s=SETTLES_S):
         """Returns the time of the step, without the time until the node is quiet."""
         for n in (self.node, self.witness):
             n.eval("large_load:phase()", LATER_S)
@@ -103,13 +105,17 @@ class Phases:
         took = time.monotonic() - began
         time.sleep(settles_s)  # the length of the measurement
         seen, beside = (n.eval("large_load:phase()", LATER_S) for n in (self.node, self.witness))
-        self.all.append((name, control, seen["longest_us"] / 1000, seen["over_us"] / 1000, beside["longest_us"] / 1000))
+        self.all.append((name, seen["longest_us"] / 1000, seen["over_us"] / 1000, beside["longest_us"] / 1000))
         print("  %-22s %6.2f s   longest stall %7.1f ms, stalls over 5 ms %8.1f ms in all; longest of the idle node %6.1f ms" % (
-            (name, took + settles_s) + self.all[-1][2:]), flush=True)
+            (name, took + settles_s) + self.all[-1][1:]), flush=True)
         return took
 
-    def longest(self, name):
-        return max(p[2] for p in self.all if p[0] == name)
+    def worst(self):
+        """Yields (name, longest, sum, longest of the idle node) of each kind of step: the worst one, and the mean of the sums."""
+        for name in dict.fromkeys(p[0] for p in self.all):
+            seen = [p for p in self.all if p[0] == name]
+            _, longest, _, beside = max(seen, key=lambda p: p[1])
+            yield name, longest, sum(p[2] for p in seen) / len(seen), beside
 
 
 # ---- the steps ----
@@ -117,14 +123,15 @@ class Phases:
 class Run:
     def __init__(self, otp, processes):
         self.otp, self.processes = otp, processes
-        self.figures, self.failed = {}, []
+        self.figures, self.failed = {}, []  # name of the figure -> (its values, the unit; "" for a text)
 
-    def tell(self, name, value, wanted=None, ok=True):
-        self.figures[name] = (value, wanted, ok)
-        print("  %-40s %s%s" % (name, value, " (wanted: %s)%s" % (wanted, "" if ok else " !") if wanted else ""), flush=True)
+    def tell(self, name, value):
+        self.figures[name] = ([value], "")
+        print("  %-40s %s" % (name, value), flush=True)
 
-    def seconds(self, name, value, most):
-        self.tell(name, "%.2f s" % value, "%d s" % most, value <= most)
+    def seconds(self, name, value):
+        self.figures[name] = ([value], "s")
+        print("  %-40s %.2f s" % (name, value), flush=True)
 
     def all_of_it(self):
         load_beam()
@@ -145,7 +152,8 @@ class Run:
                 traceback.print_exc()
                 if n.proc.poll() is not None:
                     self.failed.append("OTP %s: the node died; it said: %s" % (self.otp, n.said()))
-            self.stalls()
+            for name, *values in self.phases.worst():
+                self.figures["stall: " + name] = (values, "ms")
         kp.clean_up()
 
     def memory_mb(self):
@@ -170,7 +178,7 @@ class Run:
         def attach():
             made["k"] = batch(n)
             first_row(made["k"])
-        self.seconds("attach to first row", self.phases.during("attach", attach), FIRST_ROW_S)
+        self.seconds("attach to first row", self.phases.during("attach", attach))
         k = made["k"]
         self.phases.during("tracing", lambda: time.sleep(TRACED_S))
 
@@ -185,10 +193,10 @@ class Run:
         def detach():
             k.proc.send_signal(kp.signal.SIGINT)
             until_clean(n)
-        self.seconds("detach until clean", self.phases.during("detach", detach), DETACH_S)
+        self.seconds("detach until clean", self.phases.during("detach", detach))
         assert k.wait(LATER_S) == 0, k.saw()
         said = receipt(k.stderr)
-        self.tell("report after detach", said, "0 modules", "0 modules" in said)
+        self.tell("report after detach", said)
         self.tell("idle processes with a token", "%d while traced, %d left" % (held, n.eval("large_load:tokens()", LATER_S)))
         self.tell("the node's memory", "%.0f MB, while traced %+.1f MB" % (before, grown))
 
@@ -212,7 +220,7 @@ class Run:
             kp.until(LATER_S, lambda: t.get("pane_dead") == "1", 0.2, what=t.screen)
         with open(said) as f:
             left = receipt(f.read())
-        self.tell("report after detach, screen", left, "0 modules", "0 modules" in left)
+        self.tell("report after detach, screen", left)
 
     def tight(self, t):
         """The entry in a tight loop. The breaker opens, or sampling prevents it."""
@@ -226,7 +234,7 @@ class Run:
             except kp.Timeout:
                 found = re.search(r"sample 1/\d+", t.screen())
                 self.tell("a tight loop", "the breaker stayed closed, %s" % (found.group(0) if found else "?"))
-        self.phases.during("a tight loop, a trip", opens, TIGHT_S, control="control, tight loop")
+        self.phases.during("a tight loop, a trip", opens, TIGHT_S)
         self.phases.during("end of the loop", lambda: n.eval("large_load:tight_end()", LATER_S), TIGHT_S)
 
     def killed(self):
@@ -237,29 +245,47 @@ class Run:
         def kill():
             k.proc.kill()
             until_clean(n)
-        self.seconds("kill -9 until clean", self.phases.during("kill -9", kill), KILLED_S)
-
-    def stalls(self):
-        """The worst value of each kind, with its control."""
-        names = [p[0] for p in self.phases.all]
-        for name in dict.fromkeys(names):
-            seen = [p for p in self.phases.all if p[0] == name]
-            _, control, longest, _, beside = max(seen, key=lambda p: p[2])
-            text = "%.1f ms, %.0f ms, %.1f ms" % (longest, sum(p[3] for p in seen) / len(seen), beside)
-            if name.startswith("control") or control not in names:
-                self.figures["stall: " + name] = (text, None, True)
-            else:
-                most = self.phases.longest(control) + STALL_MS
-                self.figures["stall: " + name] = (text, "+%d ms" % STALL_MS, longest <= most)
+        self.seconds("kill -9 until clean", self.phases.during("kill -9", kill))
 
 
-def table(runs):
-    names = list(dict.fromkeys(name for r in runs for name in r.figures))
-    lines = ["| | goal | " + " | ".join("OTP %s" % r.otp for r in runs) + " |", "|---|---|" + "---|" * len(runs)]
+# ---- the table ----
+
+def goal(name):
+    """-> the largest value that is wanted, a text that is wanted, or None."""
+    if name.startswith("stall: control"):
+        return None
+    return STALL_MS if name.startswith("stall: ") else GOALS.get(name)
+
+
+def cell(name, runs):
+    """The medians of the runs, the least and the greatest first value, `!` where the goal is missed; texts: the last one, or one that
+    misses the goal."""
+    seen = [r.figures[name] for r in runs if name in r.figures]
+    wanted = goal(name)
+    if not seen:
+        return "-"
+    if not seen[0][1]:
+        bad = [values[0] for values, _ in seen if wanted and wanted not in values[0]]
+        return bad[0] + " **!**" if bad else seen[-1][0][0]
+    unit, firsts = seen[0][1], [values[0] for values, _ in seen]
+    form = "%.2f" if unit == "s" else "%.1f"
+    text = form % statistics.median(firsts) + " " + unit
+    if len(firsts) > 1:
+        text += (" (" + form + " to " + form + ")") % (min(firsts), max(firsts))
+    text += "".join(", %.0f %s" % (statistics.median(vs), unit) for vs in list(zip(*(values for values, _ in seen)))[1:])
+    return text + ("" if wanted is None or statistics.median(firsts) <= wanted else " **!**")
+
+
+def table(by_otp):
+    """by_otp: {OTP: its runs}"""
+    all_ = [r for runs in by_otp.values() for r in runs]
+    names = dict.fromkeys(name for r in all_ for name in r.figures)
+    units = {name: unit for r in all_ for name, (_, unit) in r.figures.items()}
+    lines = ["| | goal | " + " | ".join("OTP %s" % otp for otp in by_otp) + " |", "|---|---|" + "---|" * len(by_otp)]
     for name in names:
-        cells = [r.figures.get(name, ("-", None, True)) for r in runs]
-        wanted = next((w for _, w, _ in cells if w), "")
-        lines.append("| %s | %s | %s |" % (name, wanted, " | ".join(v + ("" if ok else " **!**") for v, _, ok in cells)))
+        wanted = goal(name)
+        lines.append("| %s | %s | %s |" % (name, "" if wanted is None else ("%s %s" % (wanted, units[name])).strip(),
+                                           " | ".join(cell(name, runs) for runs in by_otp.values())))
     return "\n".join(lines)
 
 
@@ -282,20 +308,23 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--processes", type=int, default=200_000)
     p.add_argument("--otp", default="")
+    p.add_argument("--runs", type=int, default=1)
     p.add_argument("--write", action="store_true")
     a = p.parse_args()
-    runs = []
-    for otp in [int(v) for v in a.otp.split()] or kp.otp_versions():
-        runs.append(Run(otp, a.processes))
-        runs[-1].all_of_it()
-    text = "## A large node\n\n%d processes, %d cores (%s). A process of normal priority on the node ticks every 1 ms; a stall is the time\n" \
-        "between two ticks. Each cell of a `stall` row has three values: the longest stall, the sum of the stalls over 5 ms (a\n" \
-        "mean if the step ran three times), and the longest stall of an idle node on the same machine. A stall that the idle node\n" \
-        "also has comes from the machine. `+10 ms`: at most 10 ms longer than the longest stall of the row `stall: control`,\n" \
-        "which is measured while kprof-top is not attached; **!** marks a value that misses its goal.\n\n%s" % (
-            a.processes, os.cpu_count(), platform.machine(), table(runs))
+    by_otp = {otp: [] for otp in ([int(v) for v in a.otp.split()] or kp.otp_versions())}
+    for _ in range(a.runs):
+        for otp, runs in by_otp.items():
+            runs.append(Run(otp, a.processes))
+            runs[-1].all_of_it()
+    text = "## A large node\n\n%d processes, %d cores (%s), %s. A process of normal priority on the node ticks every 1 ms; a stall is the\n" \
+        "time between two ticks. Each cell of a `stall` row has three values: the longest stall of the step, the sum of its stalls over 5\n" \
+        "ms (a mean if the step ran three times), and the longest stall of an idle node on the same machine. A stall that the idle node\n" \
+        "also has comes from the machine, as do those of the rows `stall: control`, which are measured while kprof-top is not attached.\n" \
+        "**!** marks a value that misses its goal.\n\n%s" % (
+            a.processes, os.cpu_count(), platform.machine(),
+            "one run" if a.runs == 1 else "%d runs in turn: the medians, and the least and the greatest value" % a.runs, table(by_otp))
     print("\n" + text)
-    failed = [x for r in runs for x in r.failed]
+    failed = [x for runs in by_otp.values() for r in runs for x in r.failed]
     if a.write and not failed:
         write(text)
     print("\n".join(["", "%d failed" % len(failed)] + failed))

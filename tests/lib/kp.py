@@ -360,7 +360,7 @@ class Kp:
 
     def _on_out(self, line):
         self.lines.append(line)
-        if line.startswith('{"'):
+        if line.startswith('{"') and line.endswith("\n"):  # a killed program may write half a line
             self.rows.append(json.loads(line))
 
     @property
