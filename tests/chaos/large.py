@@ -14,6 +14,7 @@ import shlex
 import statistics
 import subprocess
 import sys
+import textwrap
 import time
 import traceback
 
@@ -316,13 +317,14 @@ def main():
         for otp, runs in by_otp.items():
             runs.append(Run(otp, a.processes))
             runs[-1].all_of_it()
-    text = "## A large node\n\n%d processes, %d cores (%s), %s. A process of normal priority on the node ticks every 1 ms; a stall is the\n" \
-        "time between two ticks. Each cell of a `stall` row has three values: the longest stall of the step, the sum of its stalls over 5\n" \
-        "ms (a mean if the step ran three times), and the longest stall of an idle node on the same machine. A stall that the idle node\n" \
-        "also has comes from the machine, as do those of the rows `stall: control`, which are measured while kprof-top is not attached.\n" \
-        "**!** marks a value that misses its goal.\n\n%s" % (
-            a.processes, os.cpu_count(), platform.machine(),
-            "one run" if a.runs == 1 else "%d runs in turn: the medians, and the least and the greatest value" % a.runs, table(by_otp))
+    how = "one run" if a.runs == 1 else "%d runs in turn: the medians, and the least and the greatest value" % a.runs
+    about = textwrap.fill(
+        "%d processes, %d cores (%s), %s. A process of normal priority on the node ticks every 1 ms; a stall is the time between two ticks. Each"
+        " cell of a `stall` row has three values: the longest stall of the step, the sum of its stalls over 5 ms (a mean if the step ran three"
+        " times), and the longest stall of an idle node on the same machine. A stall that the idle node also has comes from the machine, as do"
+        " those of the rows `stall: control`, which are measured while kprof-top is not attached. **!** marks a value that misses its goal."
+        % (a.processes, os.cpu_count(), platform.machine(), how), 120)
+    text = "## A large node\n\n%s\n\n%s" % (about, table(by_otp))
     print("\n" + text)
     failed = [x for runs in by_otp.values() for r in runs for x in r.failed]
     if a.write and not failed:
