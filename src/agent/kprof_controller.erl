@@ -14,8 +14,6 @@
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
 
--define(RUN_QUEUE, 100). % per scheduler,
--define(BUSY_BEATS, 4). % for this number of heartbeats
 -define(NOTHING, 5000). % ppm of scheduler time that counts as no cost; with a long run queue, the measured cost of an idle relay is 2000
 
 %% Called over rpc. -> {ok, Pid, Info} | {error, Tag, Binary}
@@ -277,13 +275,12 @@ beat(#s{beats = #beats{n = N}} = S0) ->
 %% While the run queue is long, sampling is cut at each heartbeat. After ?BUSY_BEATS heartbeats the breaker opens, unless tracing
 %% costs almost nothing: then the run queue has another cause, and nothing more is done.
 run_queue(#s{tracing = #tracing{on = true}, beats = #beats{busy = Busy}, cost = Cost} = S) ->
-    Long = erlang:statistics(run_queue),
     {Spent, _} = kprof_cost:spent(Cost),
-    case Long > ?RUN_QUEUE * erlang:system_info(schedulers_online) of
-        false -> S#s{beats = S#s.beats#beats{busy = 0}};
-        true when Busy + 1 < ?BUSY_BEATS -> kprof_limits:flood(0, S#s{beats = S#s.beats#beats{busy = Busy + 1}});
-        true when Spent < ?NOTHING -> S#s{beats = S#s.beats#beats{busy = Busy + 1}};
-        true -> kprof_tracing:trip(kprof_text:format("the node's run queue is ~b long", [Long]), S#s{beats = S#s.beats#beats{busy = 0}})
+    case kprof_node:long_run_queue() of
+        none -> S#s{beats = S#s.beats#beats{busy = 0}};
+        _ when Busy + 1 < ?BUSY_BEATS -> kprof_limits:flood(0, S#s{beats = S#s.beats#beats{busy = Busy + 1}});
+        _ when Spent < ?NOTHING -> S#s{beats = S#s.beats#beats{busy = Busy + 1}};
+        Length -> kprof_tracing:trip(kprof_text:format("the node's run queue is ~b long", [Length]), S#s{beats = S#s.beats#beats{busy = 0}})
     end;
 run_queue(S) ->
     S#s{beats = S#s.beats#beats{busy = 0}}.

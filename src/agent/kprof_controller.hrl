@@ -7,6 +7,7 @@
 -define(COOL_MS, 5000).
 -define(ADJUST_MS, 200).
 -define(BEAT_MS, 500).
+-define(BUSY_BEATS, 4). % so many heartbeats with a long run queue in a row stop what kprof-top does on the node
 
 %% To kprof-top (kprof_link, kprof_heartbeat).
 -record(link, {

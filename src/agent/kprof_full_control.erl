@@ -6,9 +6,6 @@
 
 -include("kprof_controller.hrl").
 
--define(RUN_QUEUE, 100). % processes per scheduler; a longer run queue counts as long
--define(BUSY_BEATS, 4).
-
 %% The tracer is about to set patterns on these. In a session they end with it.
 -spec planned([module()], [mfa()], state()) -> state().
 planned(Modules, Metas, #s{isolated = Isolated, full = #full{tracer = Tracer} = Full} = S0) ->
@@ -54,7 +51,7 @@ cancel(Why, #s{full = #full{tracer = Tracer}} = S) ->
 %% With each heartbeat: a full trace ends if kprof-top is silent, or the run queue stays long.
 -spec beat(state()) -> state().
 beat(#s{full = #full{busy = Busy} = Full} = S) ->
-    Long = erlang:statistics(run_queue) > ?RUN_QUEUE * erlang:system_info(schedulers_online),
+    Long = kprof_node:long_run_queue() =/= none,
     case kprof_link:is_silent(S) of
         true -> cancel(lease, S);
         false when S#s.beside, Full#full.request -> cancel(canceled, S); % both need the control word

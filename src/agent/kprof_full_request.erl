@@ -110,18 +110,12 @@ started(Who, Follow, Need, Asked, #s{isolated = Isolated} = S0) ->
     {Tracer, Ref} = kprof_full_tracer:start(#{
         controller => self(), to => S#s.link#link.pid, vm => S#s.vm, isolated => Isolated, epoch => S#s.epoch, who => Who, follow => Follow,
         need => Need, modules => maps:get(modules, Asked), walker => S#s.tracing#tracing.walker,
-        events => number(events, ?EVENTS, 1, ?EVENTS_MOST, Asked), functions => number(functions, ?FUNCTIONS, 1, 10 * ?FUNCTIONS, Asked),
-        wait_ms => number(wait_ms, 30000, 1, ?MS_MOST, Asked), run_ms => number(run_ms, 10000, 1, ?MS_MOST, Asked),
-        slow_ns => number(slow_ns, 0, 0, 1000000 * ?MS_MOST, Asked)
+        events => kprof_options:number(events, ?EVENTS, 1, ?EVENTS_MOST, Asked), functions => kprof_options:number(functions, ?FUNCTIONS, 1, 10 * ?FUNCTIONS, Asked),
+        wait_ms => kprof_options:number(wait_ms, 30000, 1, ?MS_MOST, Asked), run_ms => kprof_options:number(run_ms, 10000, 1, ?MS_MOST, Asked),
+        slow_ns => kprof_options:number(slow_ns, 0, 0, 1000000 * ?MS_MOST, Asked)
     }),
     Tracing = #tracing{tokens = Tokens} = S#s.tracing,
     kprof_cleanup_plan:share(S#s{
         full = #full{tracer = Tracer, ref = Ref, request = element(1, Who) =:= request, paused = Pause, plan = {Tracer, [], []}},
         tracing = Tracing#tracing{tokens = Tokens orelse element(1, Who) =:= request}
     }).
-
-number(What, Default, Least, Most, Asked) ->
-    case maps:get(What, Asked, Default) of
-        N when is_integer(N) -> max(Least, min(Most, N));
-        _ -> Default
-    end.

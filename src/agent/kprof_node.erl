@@ -3,7 +3,7 @@
 -module(kprof_node).
 -export([
     isolated/0, staying/0, of_others/1, told/1, sessions/0, oldest_and_newest/0, beside/0, agents/0, tracer_of/1, control_word/0, ticket/0,
-    restore/1, cpu/0, permille/2, local_leader/0, now_ms/0, kill/1, is_agent/1, load/2
+    restore/1, cpu/0, permille/2, long_run_queue/0, local_leader/0, now_ms/0, kill/1, is_agent/1, load/2
 ]).
 -export_type([cpu/0]).
 
@@ -12,6 +12,7 @@
 -define(SLOTS, 100). % kprof/trace/agent.h: AGENT_SLOTS
 -define(REST_MS, 5).
 -define(SAMPLED_PROCESSES, 5).
+-define(RUN_QUEUE, 100). % processes per scheduler; a longer run queue counts as long
 
 %% True if the VM has trace sessions. The module `trace` belongs to kernel and has no on_load, so it can be loaded on all VMs
 %% that have it.
@@ -152,6 +153,15 @@ cpu() ->
 -spec permille(cpu(), cpu()) -> -1..1000.
 permille({Kind, Used0, All0}, {Kind, Used1, All1}) when All1 > All0 -> max(0, min(1000, (Used1 - Used0) * 1000 div (All1 - All0)));
 permille(_, _) -> -1.
+
+%% -> the length of the run queue if it is long
+-spec long_run_queue() -> none | pos_integer().
+long_run_queue() ->
+    Length = erlang:statistics(run_queue),
+    case Length > ?RUN_QUEUE * erlang:system_info(schedulers_online) of
+        true -> Length;
+        false -> none
+    end.
 
 -spec now_ms() -> integer().
 now_ms() -> erlang:monotonic_time(millisecond).

@@ -20,8 +20,8 @@ request(Ref, #{} = Asked, S0) ->
     Within = maps:get(within, Asked, all),
     case kprof_process_round:is_column(By) andalso is_group(Within) of
         true ->
-            Wanted = #{by => By, rows => number(rows, ?ROWS, 1, ?ROWS, Asked), within => Within},
-            PeriodUs = number(period_ms, ?PERIOD_MS, 500, 60000, Asked) * 1000,
+            Wanted = #{by => By, rows => kprof_options:number(rows, ?ROWS, 1, ?ROWS, Asked), within => Within},
+            PeriodUs = kprof_options:number(period_ms, ?PERIOD_MS, 500, 60000, Asked) * 1000,
             #s{processes = #processes{table = Table}} = S = started(Wanted, PeriodUs, S0),
             Table ! {take, Ref, Wanted, PeriodUs},
             Patience = max(?UNASKED_MS, ?UNASKED_PERIODS * PeriodUs div 1000),
@@ -34,12 +34,6 @@ is_group(all) -> true;
 is_group({application, App}) -> is_binary(App);
 is_group({initial_call, {M, F, A}}) -> is_binary(M) andalso is_binary(F) andalso is_integer(A);
 is_group(_) -> false.
-
-number(What, Default, Least, Most, Asked) ->
-    case maps:get(What, Asked, Default) of
-        N when is_integer(N) -> max(Least, min(Most, N));
-        _ -> Default
-    end.
 
 started(Wanted, PeriodUs, #s{processes = #processes{table = none}, vm = Vm, link = #link{pid = To}} = S) ->
     {Table, Ref} = kprof_process_table:start(#{wanted => Wanted, period_us => PeriodUs, vm => Vm, to => To}, kprof_stack_control:closed_by(S), kprof_stack_control:budget(S)),

@@ -6,8 +6,6 @@
 
 -include("kprof_controller.hrl").
 
--define(RUN_QUEUE, 100). % processes per scheduler; a longer run queue counts as long
--define(BUSY_BEATS, 4). % this many heartbeats with a long run queue stop sampling; as many with a short one resume it
 -define(INTERVAL_US, 9000).
 -define(LEAST_US, 1000).
 -define(MOST_US, 10000000).
@@ -41,16 +39,10 @@ request(#{who := Who} = Asked, S) ->
 options(Asked) ->
     #{
         who => maps:get(who, Asked),
-        interval_us => number(interval_us, ?INTERVAL_US, ?LEAST_US, ?MOST_US, Asked),
-        period_ms => number(period_ms, ?PERIOD_MS, 500, 3600000, Asked),
-        statuses => number(statuses, ?ALL_STATUSES, 1, ?ALL_STATUSES, Asked)
+        interval_us => kprof_options:number(interval_us, ?INTERVAL_US, ?LEAST_US, ?MOST_US, Asked),
+        period_ms => kprof_options:number(period_ms, ?PERIOD_MS, 500, 3600000, Asked),
+        statuses => kprof_options:number(statuses, ?ALL_STATUSES, 1, ?ALL_STATUSES, Asked)
     }.
-
-number(What, Default, Least, Most, Asked) ->
-    case maps:get(What, Asked, Default) of
-        N when is_integer(N) -> max(Least, min(Most, N));
-        _ -> Default
-    end.
 
 sample(Options, #s{stacks = #stacks{ending = Ending}} = S) when Ending =/= none -> sample(Options, stopped(S));
 sample(Options, #s{stacks = #stacks{sampler = none}, vm = Vm, link = #link{pid = To}} = S) ->
@@ -83,7 +75,7 @@ ended(Why, S) ->
 
 -spec beat(state()) -> state().
 beat(#s{stacks = #stacks{busy = Busy} = Stacks} = S) ->
-    Long = erlang:statistics(run_queue) > ?RUN_QUEUE * erlang:system_info(schedulers_online),
+    Long = kprof_node:long_run_queue() =/= none,
     gate(S#s{stacks = Stacks#stacks{busy = busy(Long, Busy)}}).
 
 busy(true, Busy) when Busy + 1 >= ?BUSY_BEATS -> 2 * ?BUSY_BEATS - 1;
