@@ -5,7 +5,7 @@
 %% Then, once, all tokens are reset (seq_trace:reset_trace/0), but not before OTP 27, where this aborts the VM (kprof_hazard).
 %%
 %% Invariant: only tokens with a label of this epoch (and pids, if nobody else uses seq_trace) are changed, except by that
-%% reset, which is not done while another program may use tokens. Ends within ?MOST_MS and some slices.
+%% reset, which is not done while another program may use tokens. Ends within ?MOST_MS + ?QUIET_MS and some slices.
 -module(kprof_tokens).
 -export([clearing/0, drain/3]).
 -export_type([drained/0]).
@@ -14,6 +14,7 @@
 
 -define(MOST_MS, 2000). % a process may run for long, or wait for its turn on a busy node, before it sends its next message
 -define(ROUND_MS, 50).
+-define(QUIET_MS, 400). % a process with a timer runs within this time, if it is not idle
 
 %% The last match spec of the tiers: calls clear a token and send no event.
 -spec clearing() -> kprof_spec:match_spec().
@@ -57,20 +58,22 @@ rounds_in({Session, _} = Own, Epoch, Some) ->
         taken ->
             {kept, Some};
         ok ->
-            {Left, Flagged} = rounds(Some, #{}, Own, Epoch, now_ms() + ?MOST_MS),
+            {Left, Flagged} = rounds(Some, #{}, Own, Epoch, now_ms() + ?MOST_MS, ?ROUND_MS),
             [kprof_spec:flags(Own, P, false, [send]) || P <- maps:keys(Flagged)],
             kprof_spec:send_pattern(Session, true),
             {drained, Left}
     end.
 
-%% Ends when only processes that have not run since the last check have a token.
-rounds(Holders, Flagged0, Own, Epoch, Until) ->
+%% Ends when only processes that have not run for ?QUIET_MS have a token. Between two checks, ?ROUND_MS are over, or ?QUIET_MS if
+%% nothing has changed: each check is a scan of all processes.
+rounds(Holders, Flagged0, Own, Epoch, Until, WaitMs) ->
     Flagged = lists:foldl(fun({P, _}, Acc) -> flagged(P, Own, Acc) end, Flagged0, Holders),
-    receive after ?ROUND_MS -> ok end,
+    receive after WaitMs -> ok end,
     Next = held(Epoch),
-    case Next -- Holders =:= [] orelse now_ms() > Until of
+    Quiet = Next -- Holders =:= [],
+    case Next =:= [] orelse (Quiet andalso WaitMs =:= ?QUIET_MS) orelse now_ms() > Until of
         true -> {Next, Flagged};
-        false -> rounds(Next, Flagged, Own, Epoch, Until)
+        false -> rounds(Next, Flagged, Own, Epoch, Until, if Quiet -> ?QUIET_MS; true -> ?ROUND_MS end)
     end.
 
 flagged(P, _, Flagged) when is_map_key(P, Flagged) -> Flagged;

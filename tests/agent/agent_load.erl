@@ -4,7 +4,7 @@
 -export([deep/2, down/2, under/2, yielding/1, yields/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, counting_on/2, spin/0, holding/2]). % processes
 -export([counting/2, made/0, stale/1, stale_on/1, is_traced/1]). % tracing for a part of the time
--export([busy_holder/1, busy_holder_ends/0, busy_holding/2]). % tokens at the end
+-export([busy_holder/1, busy_holder_ends/0, busy_holding/2, beating/1, beating_on/1]). % tokens at the end
 -export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_in_captures/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
 -export([polling/0, chosen/2, all_pids/1, pids_left/0, samplers/0, samplers/1, processes_round/2]). % of stacks, of processes
 -export([steady/0, brief/0, one/0, spawned/1]). % depth of stacks
@@ -127,6 +127,15 @@ busy_holding(Go, Ms) ->
     end.
 
 computing(Until) -> Until() orelse computing(Until).
+
+%% A process that has the token of a request when it sends itself a message every so many ms.
+beating(Ms) -> spawn(?MODULE, beating_on, [Ms]).
+
+beating_on(Ms) ->
+    seq_trace:get_token(label) =:= [] andalso ?MODULE:entry(beat),
+    self() ! beat,
+    receive beat -> ok end,
+    receive after Ms -> beating_on(Ms) end.
 
 %% A process that keeps the token of one request, and calls the tier with it.
 stale(Pause) -> spawn(?MODULE, stale_on, [Pause]).

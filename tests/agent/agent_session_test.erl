@@ -29,6 +29,7 @@ tests() ->
         {silence_pauses_and_ends, fun silence_pauses_and_ends/1},
         {two_at_once, fun two_at_once/1},
         {receipt_is_all_zero, fun receipt_is_all_zero/1},
+        {processes_with_timers_lose_their_tokens, fun processes_with_timers_lose_their_tokens/1},
         {a_busy_process_loses_its_token, fun a_busy_process_loses_its_token/1},
         {dbg_is_left_alone, fun dbg_is_left_alone/1}
     ].
@@ -410,6 +411,17 @@ receipt_is_all_zero(T) ->
     ?check(lists:member(maps:get(tokens, Receipt), [none, drained])),
     nothing_left(T),
     stop_workers(Workers).
+
+%% Processes with a token run only every 200 ms.
+processes_with_timers_lose_their_tokens(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
+    Ps = [begin receive after 20 -> ok end, rpc:call(T, agent_load, beating, [200]) end || _ <- lists:seq(1, 10)],
+    ?soon(fun() -> [P || P <- Ps, token_of(P) =:= []] =:= [] end),
+    Receipt = finish(T, K),
+    ?equal([Token || P <- Ps, Token <- [token_of(P)], Token =/= []], []),
+    ?equal(maps:get(holders, Receipt), 0),
+    [exit(P, kill) || P <- Ps],
+    nothing_left(T).
 
 %% A process with a token sends its next message 1.5 s after the detach begins.
 a_busy_process_loses_its_token(T) ->
