@@ -14,7 +14,7 @@
 
 -define(MOST_MS, 2000). % a process may run for long, or wait for its turn on a busy node, before it sends its next message
 -define(ROUND_MS, 50).
--define(QUIET_MS, 400). % a process with a timer runs within this time, if it is not idle
+-define(QUIET_MS, 400). % a process that has not run for this time is idle; others may wait for a timer
 
 %% The last match spec of the tiers: calls clear a token and send no event.
 -spec clearing() -> kprof_spec:match_spec().
@@ -58,23 +58,26 @@ rounds_in({Session, _} = Own, Epoch, Some) ->
         taken ->
             {kept, Some};
         ok ->
-            {Left, Flagged} = rounds(Some, #{}, Own, Epoch, now_ms() + ?MOST_MS, ?ROUND_MS),
+            {Left, Flagged} = rounds(Some, #{}, Own, Epoch, now_ms() + ?MOST_MS),
             [kprof_spec:flags(Own, P, false, [send]) || P <- maps:keys(Flagged)],
             kprof_spec:send_pattern(Session, true),
             {drained, Left}
     end.
 
-%% Ends when only processes that have not run for ?QUIET_MS have a token. Between two checks, ?ROUND_MS are over, or ?QUIET_MS if
-%% nothing has changed: each check is a scan of all processes.
-rounds(Holders, Flagged0, Own, Epoch, Until, WaitMs) ->
+%% Ends when only processes that do not run have a token.
+rounds(Holders, Flagged0, Own, Epoch, Until) ->
     Flagged = lists:foldl(fun({P, _}, Acc) -> flagged(P, Own, Acc) end, Flagged0, Holders),
-    receive after WaitMs -> ok end,
+    receive after ?ROUND_MS -> ok end,
     Next = held(Epoch),
-    Quiet = Next -- Holders =:= [],
-    case Next =:= [] orelse (Quiet andalso WaitMs =:= ?QUIET_MS) orelse now_ms() > Until of
+    case Next =:= [] orelse now_ms() > Until orelse (Next -- Holders =:= [] andalso are_idle(Next)) of
         true -> {Next, Flagged};
-        false -> rounds(Next, Flagged, Own, Epoch, Until, if Quiet -> ?QUIET_MS; true -> ?ROUND_MS end)
+        false -> rounds(Next, Flagged, Own, Epoch, Until)
     end.
+
+%% None of them runs within ?QUIET_MS. Only these are checked: a scan of all processes costs more.
+are_idle(Holders) ->
+    receive after ?QUIET_MS -> ok end,
+    [P || {P, Reductions} <- Holders, reductions(P) =/= Reductions] =:= [].
 
 flagged(P, _, Flagged) when is_map_key(P, Flagged) -> Flagged;
 flagged(P, Own, Flagged) ->
