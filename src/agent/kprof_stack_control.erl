@@ -78,6 +78,7 @@ beat(#s{stacks = #stacks{busy = Busy} = Stacks} = S) ->
     Long = kprof_node:long_run_queue() =/= none,
     gate(S#s{stacks = Stacks#stacks{busy = busy(Long, Busy)}}).
 
+%% As many heartbeats with a short run queue as stop sampling resume it.
 busy(true, Busy) when Busy + 1 >= ?BUSY_BEATS -> 2 * ?BUSY_BEATS - 1;
 busy(true, Busy) -> Busy + 1;
 busy(false, Busy) when Busy =< ?BUSY_BEATS -> 0;

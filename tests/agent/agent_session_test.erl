@@ -412,7 +412,7 @@ receipt_is_all_zero(T) ->
     nothing_left(T),
     stop_workers(Workers).
 
-%% Processes with a token run only every 200 ms.
+%% Processes with a token run only every 200 ms, each at another time.
 processes_with_timers_lose_their_tokens(T) ->
     K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
     Ps = [begin receive after 20 -> ok end, rpc:call(T, agent_load, beating, [200]) end || _ <- lists:seq(1, 10)],

@@ -30,6 +30,7 @@ RULE = "large_load:request/1 arg(1)"
 GOALS = {"attach to first row": 2, "detach until clean": 2, "kill -9 until clean": 3,  # seconds
          "report after detach": "0 modules", "report after detach, screen": "0 modules"}
 STALL_MS = 10  # the goal of each stall
+FORMS = {"s": ["%.2f"], "ms": ["%.1f", "%.0f", "%.1f"]}  # of the values of a figure, by its unit
 CONTROL_S, TRACED_S, SETTLES_S, TIGHT_S = 10, 5, 1, 3
 TRIP_S = 60  # if the breaker has not opened by then, sampling keeps the limit
 LATER_S = 180  # deadlines, not assertions
@@ -268,13 +269,13 @@ def cell(name, runs):
     if not seen[0][1]:
         bad = [values[0] for values, _ in seen if wanted and wanted not in values[0]]
         return bad[0] + " **!**" if bad else seen[-1][0][0]
-    unit, firsts = seen[0][1], [values[0] for values, _ in seen]
-    form = "%.2f" if unit == "s" else "%.1f"
-    text = form % statistics.median(firsts) + " " + unit
+    unit = seen[0][1]
+    rows = list(zip(FORMS[unit], zip(*(values for values, _ in seen))))  # for each value: its form, and that of each run
+    texts = ["%s %s" % (form % statistics.median(of), unit) for form, of in rows]
+    form, firsts = rows[0]
     if len(firsts) > 1:
-        text += (" (" + form + " to " + form + ")") % (min(firsts), max(firsts))
-    text += "".join(", %.0f %s" % (statistics.median(vs), unit) for vs in list(zip(*(values for values, _ in seen)))[1:])
-    return text + ("" if wanted is None or statistics.median(firsts) <= wanted else " **!**")
+        texts[0] += " (%s to %s)" % (form % min(firsts), form % max(firsts))
+    return ", ".join(texts) + ("" if wanted is None or statistics.median(firsts) <= wanted else " **!**")
 
 
 def table(by_otp):
