@@ -39,8 +39,7 @@ all(#{session := Session, isolated := Isolated, epoch := Epoch} = Plan0) ->
     Flags = flags_off(Plan),
     Patterns = kprof_patterns:left(Session, Set) + kprof_call_count:left(Session, maps:get(counting, Plan)),
     {Tokens, Holders} = drained(own(Plan), Isolated, Epoch, Plan),
-    Ended = kprof_spec:end_session(Session),
-    idle_ended(Plan),
+    Ended = sessions_ended(Plan),
     kprof_node:restore(Plan),
     #{patterns => Patterns, flags => Flags, tokens => Tokens, holders => Holders, session => Ended}.
 
@@ -58,7 +57,12 @@ drained(_, _, _, _) -> {none, 0}.
 own(#{session := Session, relay := Relay}) when Session =/= none, is_pid(Relay) -> {Session, Relay};
 own(_) -> none.
 
-idle_ended(#{idle := Sessions}) -> [kprof_spec:end_session(Session) || Session <- Sessions].
+%% One after the other, when nothing is left to do for which all processes are read: the end of a session makes each process run
+%% (kprof_idle_sessions), and from one that runs nothing can be read without a signal. -> that of the session of the tiers
+sessions_ended(#{session := Session, idle := Sessions, events := Events}) ->
+    kprof_vm_events:stop(Events),
+    lists:foreach(fun kprof_spec:end_session/1, Sessions),
+    kprof_spec:end_session(Session).
 
 %% A session removes the flags of all its processes.
 flags_off(#{relay := none, walker := Walker}) ->
@@ -70,8 +74,7 @@ flags_off(#{session := Session, walker := Walker}) ->
     kprof_spec:flags({Session, none}, new, false, [all]),
     0.
 
-uncount(#{session := Session, counting := Counting, capture := Capture, sampler := Sampler, table := Table, full := Full, events := Events}) ->
-    kprof_vm_events:stop(Events),
+uncount(#{session := Session, counting := Counting, capture := Capture, sampler := Sampler, table := Table, full := Full}) ->
     kprof_full:kill(Full),
     kprof_node:kill(Sampler),
     kprof_node:kill(Table),
@@ -84,8 +87,7 @@ relay_died(#{session := Session, set := Set, isolated := Isolated, epoch := Epoc
     kprof_patterns:clear(Session, Set),
     uncount(Plan),
     flags_off(case Session of none -> Plan#{relay := self()}; _ -> Plan end),
-    kprof_spec:end_session(Session),
-    idle_ended(Plan),
+    sessions_ended(Plan),
     drained(none, Isolated, Epoch, Plan).
 
 %% Controller and relay are dead. The plan is complete, because it is shared before anything is set.

@@ -3,7 +3,7 @@
 -export([tests/0]).
 
 -include("agent.hrl").
--import(agent_lib, [start/1, start/2, ask/2, trace_config/1, traced/2, finish/2, receive_off/0, forget_beats/0, nothing_left/1, gone/1, told_gone/0]).
+-import(agent_lib, [start/1, start/2, ask/2, trace_config/1, traced/2, finish/2, receive_off/0, forget_beats/0, nothing_left/1, gone/1, told_gone/0, token_of/1]).
 
 tests() ->
     [
@@ -12,16 +12,19 @@ tests() ->
         {vm_events_end_with_the_lease, fun vm_events_end_with_the_lease/1},
         {vm_events_do_not_flood, fun vm_events_do_not_flood/1},
         {vm_events_end_while_there_are_many, fun vm_events_end_while_there_are_many/1},
-        {sessions_end_with_the_agent, fun sessions_end_with_the_agent/1}
+        {sessions_end_with_the_agent, fun sessions_end_with_the_agent/1},
+        {sessions_end_after_the_tokens, fun sessions_end_after_the_tokens/1}
     ].
 
 %% The VM of this version has them.
 here() -> list_to_integer(atom_to_list(get(version))) >= 28.
 
-sessions(T) ->
+sessions(T) -> [Name || Name <- agents_sessions(T), lists:prefix("kprof_vm_events", atom_to_list(Name))].
+
+agents_sessions(T) ->
     case rpc:call(T, trace, session_info, [all]) of
         {badrpc, _} -> [];
-        All -> [Name || {Name, _} <- All, lists:prefix("kprof_vm_events", atom_to_list(Name))]
+        All -> [Name || {Name, _} <- All, lists:prefix("kprof_", atom_to_list(Name))]
     end.
 
 %% Waits until they are on, or off. A VM before OTP 28 has none.
@@ -170,6 +173,27 @@ sessions_end_with_the_agent(T) ->
     finish(T, K),
     ended(T),
     ?soon(fun() -> Rounds() =:= [] orelse Rounds() > [0] end).
+
+%% Then no process runs because of their end while the tokens of all processes are read.
+sessions_end_after_the_tokens(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
+    on(T),
+    P = rpc:call(T, agent_load, busy_holder, [1500]),
+    ?soon(fun() -> token_of(P) =/= [] end),
+    All = agents_sessions(T),
+    ok = rpc:call(T, agent_load, busy_holder_ends, []),
+    K ! {kp, ?KEY, 1, detach},
+    ?soon(fun() ->
+        Now = agents_sessions(T),
+        case token_of(P) of
+            [] -> true;
+            _ -> ?equal(Now, All), false
+        end
+    end),
+    receive {kr, 1, #{holders := 0}} -> ok end,
+    gone(T),
+    exit(P, kill),
+    nothing_left(T).
 
 told(Before) ->
     receive {kv, _, _, Events} -> told(Events ++ Before)
