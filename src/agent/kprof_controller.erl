@@ -308,6 +308,7 @@ detach(Ref, S0) ->
     Receipt = kprof_cleanup:all(kprof_cleanup_plan:new(S)),
     kprof_cleanup:reap([S#s.relay, S#s.pacer]),
     end_relay(S),
+    kprof_link:end_apart(),
     kprof_link:answer_last(Ref, Receipt, S),
     exit(normal).
 
@@ -318,6 +319,7 @@ leave(S0) ->
     kprof_cleanup:reap([S#s.relay, S#s.pacer]),
     kprof_cleanup:all(kprof_cleanup_plan:new(S)),
     end_relay(S),
+    kprof_link:end_apart(),
     exit(normal).
 
 %% Tracing does not resume after it.

@@ -2,7 +2,7 @@
 %% last message. Functions of the controller's process.
 -module(kprof_link).
 -export([
-    answer/3, answer_apart/4, answer_last/3, counter/2, event/3, event_kept/3, heard/1, heard_before/2, is_silent/1, keep/2, new/1, send/2,
+    answer/3, answer_apart/4, answer_last/3, counter/2, end_apart/0, event/3, event_kept/3, heard/1, heard_before/2, is_silent/1, keep/2, new/1, send/2,
     silence_ms/1, tell_all/1, tell_kept/1, unauthorized/1
 ]).
 
@@ -31,6 +31,13 @@ new(#{pid := Pid, node := Node, key := Key} = Opts) ->
 -spec answer_apart(integer(), fun(() -> term()), [{priority, low}], state()) -> pid().
 answer_apart(Ref, Find, Opts, #s{link = #link{pid = Pid}}) ->
     spawn_opt(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [noconnect]) end, [link, {max_heap_size, 0} | Opts]).
+
+%% Before the agent ends: kills the processes of answer_apart/4 that still work. When this returns they are dead. One that ran on
+%% while the module is unloaded would find no texts, and could start no process.
+-spec end_apart() -> ok.
+end_apart() ->
+    {links, Linked} = process_info(self(), links),
+    lists:foreach(fun(P) -> unlink(P), kprof_node:kill(P) end, [P || P <- Linked, is_pid(P)]).
 
 found(Find) ->
     try Find()

@@ -4,8 +4,7 @@
 %% that only the tools use are in it, too. A function f of kprof_x becomes x_f. Where the name of a source is a value (the name of
 %% a process or of a session) it gets the digits of the slot: kprof_x_00.
 %% The modules have no literals: a constant list, tuple or map is built when it is needed, because unloading a
-%% module with literals can crash some VMs. kprof_agent_00:id/1, called as a function of another
-%% module, hides a constant from the compiler. The build fails where a literal remains.
+%% module with literals can crash some VMs. hidden/1 hides a constant from the compiler. The build fails where a literal remains.
 %% Constant texts are not built by code: they are an attribute of the first module (kprof_text:stored/1).
 %% They have no line numbers: without them the VM, which blocks a scheduler while it loads a module, loads it 10 % faster.
 -mode(compile).
@@ -23,14 +22,13 @@ main([Dir | Files]) ->
     put(names, maps:from_list([{M, prefix(M)} || {M, _} <- Parsed])),
     put(targets, maps:from_list([{M, declared(Forms)} || {M, Forms} <- Parsed])),
     put(functions, maps:from_list([{{M, F, A}, true} || {M, Forms} <- Parsed, {function, _, F, A, _} <- Forms])),
-    put(exports, [{?AGENT, {id, 1}}, {?AGENT, {controller_start, 1}}]),
+    put(exports, [{?AGENT, {controller_start, 1}} | [{Module, {?HIDDEN, 1}} || Module <- [?AGENT, ?TOOLS]]]),
     put(texts, #{}),
     put(calls_stay, lists:append([calls_stay(M, Forms) || {M, Forms} <- Parsed])),
     put(needed, needed(Parsed)),
     Functions = lists:append([slotted(functions(M, Forms)) || {M, Forms} <- Parsed, target(M) =/= interpreted]),
-    Id = {function, 0, id, 1, [{clause, 0, [{var, 0, 'X'}], [], [{var, 0, 'X'}]}]},
     Interpreted = [{source(M), forms(M, Forms)} || {M, Forms} <- Parsed, target(M) =:= interpreted],
-    write(Dir, ?AGENT, [{attribute, 0, texts, texts()}, {attribute, 0, interpreted, Interpreted}], [Id | hiding() ++ [F || {?AGENT, F} <- Functions]]),
+    write(Dir, ?AGENT, [{attribute, 0, texts, texts()}, {attribute, 0, interpreted, Interpreted}], hiding() ++ [F || {?AGENT, F} <- Functions]),
     write(Dir, ?TOOLS, [], hiding() ++ [F || {?TOOLS, F} <- Functions]);
 main(_) ->
     fail("usage: merge.escript DIR SOURCE...", []).
@@ -113,10 +111,11 @@ slotted(X) -> X.
 
 clause({clause, L, Patterns, Guards, Body}) -> {clause, L, Patterns, Guards, [expr(E) || E <- Body]}.
 
-expr({call, L, {remote, _, {atom, _, M}, {atom, _, module_info}} = Remote, Args}) ->
-    case ours(M) of
-        true -> {call, L, {remote, L, {atom, L, target(M)}, {atom, L, module_info}}, Args};
-        false -> {call, L, Remote, exprs(Args)}
+expr({call, L, {remote, _, {atom, _, M}, {atom, _, module_info}} = Remote, [What] = Args}) ->
+    case {ours(M), What} of
+        {true, {atom, _, module}} -> id(L, {atom, L, target(M)});
+        {true, _} -> {call, L, {remote, L, {atom, L, erlang}, {atom, L, get_module_info}}, [{atom, L, target(M)} | Args]};
+        {false, _} -> {call, L, Remote, exprs(Args)}
     end;
 expr({call, L, {remote, _, {atom, _, math}, _} = Remote, Args}) -> id(L, {call, L, Remote, exprs(Args)});
 expr({call, L, {remote, _, {atom, _, M}, {atom, _, F}} = Remote, Args}) ->
@@ -233,14 +232,14 @@ hidden(L, E) ->
         false -> E
     end.
 
-%% Calls of local functions: a call of another module takes the VM four times as long to load.
+%% The compiler knows nothing of the result of an exported function. The call is local: one of another module takes the VM four
+%% times as long to load, and a process that made one after the agent's end would make the code server search for the module.
 id(L, E) -> {call, L, {atom, L, ?HIDDEN}, [E]}.
 
 hiding() ->
     X = {var, 0, 'X'},
-    Id = {call, 0, {remote, 0, {atom, 0, ?AGENT}, {atom, 0, id}}, [X]},
     Map = {call, 0, {remote, 0, {atom, 0, maps}, {atom, 0, from_list}}, [id(0, {nil, 0})]},
-    [{function, 0, ?HIDDEN, 1, [{clause, 0, [X], [], [Id]}]}, {function, 0, ?EMPTY_MAP, 0, [{clause, 0, [], [], [Map]}]}].
+    [{function, 0, ?HIDDEN, 1, [{clause, 0, [X], [], [X]}]}, {function, 0, ?EMPTY_MAP, 0, [{clause, 0, [], [], [Map]}]}].
 
 %% ---- What the first module needs ----
 
@@ -407,6 +406,8 @@ checked(Out, Beam) ->
         false -> ok;
         {_, LitT} -> fail("literals are left: ~p", [literals(LitT)])
     end,
+    {ok, {Module, [{imports, Imports}]}} = beam_lib:chunks(Beam, [imports]),
+    [] =:= [x || {M, _, _} <- Imports, M =:= Module] orelse fail("~s calls itself as another module, which fails while it is unloaded", [Module]),
     Disassembled = beam_disasm:file(Beam),
     Funs = [{F, I} || {function, F, _, _, Code} <- element(6, Disassembled), I <- Code, element(1, I) =:= make_fun3, element(4, I) =:= {list, []}],
     Funs =:= [] orelse fail("funs without an environment are literals for the loader: ~p", [Funs]),

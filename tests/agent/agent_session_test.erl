@@ -20,6 +20,7 @@ tests() ->
         {tools_on_demand, fun tools_on_demand/1},
         {tools_that_come_late, fun tools_that_come_late/1},
         {tools_under_way_at_the_end, fun tools_under_way_at_the_end/1},
+        {no_process_outlives_the_agent, fun no_process_outlives_the_agent/1},
         {stacks_are_bounded, fun stacks_are_bounded/1},
         {the_catalog_is_whole, fun the_catalog_is_whole/1},
         {the_catalog_tells_libraries, fun the_catalog_tells_libraries/1},
@@ -188,6 +189,21 @@ tools_under_way_at_the_end(T) ->
         end
      || Ms <- lists:seq(0, 9)
     ].
+
+%% One that did could call the module while it is unloaded.
+no_process_outlives_the_agent(T) ->
+    K = start(T),
+    Holder = rpc:call(T, agent_load, suspend, [code_server]),
+    K ! {kp, ?KEY, 1, {tools, beam(kprof_tools_00)}},
+    ?soon(fun() -> rpc:call(T, agent_load, waits, [code_server]) end),
+    {links, [Loading]} = rpc:call(T, erlang, process_info, [K, links]),
+    ask(K, detach),
+    ?soon(fun() -> rpc:call(T, erlang, whereis, [kprof_controller_00]) =:= undefined end),
+    Alive = rpc:call(T, erlang, is_process_alive, [Loading]),
+    exit(Holder, kill),
+    ?equal(Alive, false),
+    gone(T),
+    nothing_left(T).
 
 tools_that_come_late(T) ->
     K = traced(T, trace_config([{entry, 1}])),
