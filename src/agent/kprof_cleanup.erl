@@ -6,7 +6,7 @@
 %% the agent, capture => of the controller, sampler => of stacks | none, table => of processes | none, full => of a full trace,
 %% events => of kprof_vm_events | none, idle => other sessions, beside => boolean() (other agents share the control word)}
 %%
-%% Invariant: patterns are removed first, so that nothing more is traced; then flags, process by process; tokens last.
+%% Invariant: patterns are removed first, so that nothing more is traced; then flags, process by process; then tokens.
 -module(kprof_cleanup).
 -export([stop_tracing/1, all/1, relay_died/1, all_died/1, reap/1, leaving/0, gone/2, slot/0]).
 -export_type([plan/0, receipt/0]).
@@ -57,8 +57,8 @@ drained(_, _, _, _) -> {none, 0}.
 own(#{session := Session, relay := Relay}) when Session =/= none, is_pid(Relay) -> {Session, Relay};
 own(_) -> none.
 
-%% One after the other, when nothing is left to do for which all processes are read: the end of a session makes each process run
-%% (kprof_idle_sessions), and from one that runs nothing can be read without a signal. -> that of the session of the tiers
+%% Last, if the relay is alive: the end of a session makes each process run (kprof_idle_sessions), and from a process that runs
+%% nothing can be read without a signal. -> as kprof_spec:end_session/1 for the session of the tiers
 sessions_ended(#{session := Session, idle := Sessions, events := Events}) ->
     kprof_vm_events:stop(Events),
     lists:foreach(fun kprof_spec:end_session/1, Sessions),
@@ -101,7 +101,7 @@ all_died(_) ->
 %% Unloads the modules when all processes of the agent, and Pids, are dead. The process that does it runs no code of the agent,
 %% only erl_eval. Meanwhile it holds the name of the slot (kprof_slot_NN), so it cannot unload a module that another kprof-top
 %% is loading. The tools are first, because they call functions of the agent. A process of the agent may be loading them while the
-%% agent ends (kprof_node:load/2). The purge of the agent ends it; if the code server has its request by then, the tools
+%% agent ends (kprof_node:load/2). The controller ends it, or its link if the controller was killed; if the code server has its request by then, the tools
 %% are loaded before the last step, which unloads them. Without that, the last step has nothing to do, like the first purge of a
 %% module unless it was loaded twice. On some VMs a purge can block forever, and the code server with it.
 -spec reap([pid() | none]) -> pid().

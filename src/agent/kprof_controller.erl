@@ -308,8 +308,8 @@ detach(Ref, S0) ->
     Receipt = kprof_cleanup:all(kprof_cleanup_plan:new(S)),
     kprof_cleanup:reap([S#s.relay, S#s.pacer]),
     end_relay(S),
-    kprof_link:end_apart(),
     kprof_link:answer_last(Ref, Receipt, S),
+    kprof_link:end_apart(),
     exit(normal).
 
 -spec leave(state()) -> no_return().

@@ -13,6 +13,7 @@
 -define(KEPT, 20).
 -define(LAST_MS, 2000). % maximum time to send the last messages
 -define(AGAIN_MS, 10).
+-define(APART_MS, 1000). % maximum time until they are dead: each may have to wait for its turn
 
 -spec new(kprof_controller:options()) -> #link{}.
 new(#{pid := Pid, node := Node, key := Key} = Opts) ->
@@ -32,17 +33,33 @@ new(#{pid := Pid, node := Node, key := Key} = Opts) ->
 answer_apart(Ref, Find, Opts, #s{link = #link{pid = Pid}}) ->
     spawn_opt(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [noconnect]) end, [link, {max_heap_size, 0} | Opts]).
 
-%% Before the agent ends: kills the processes of answer_apart/4 that still work. When this returns they are dead. One that ran on
-%% while the module is unloaded would find no texts, and could start no process.
--spec end_apart() -> ok.
-end_apart() ->
-    {links, Linked} = process_info(self(), links),
-    lists:foreach(fun(P) -> unlink(P), kprof_node:kill(P) end, [P || P <- Linked, is_pid(P)]).
-
 found(Find) ->
     try Find()
     catch _:Why -> {error, crashed, kprof_text:format("~0tP", [Why, 20])}
     end.
+
+%% Before the agent ends: ends the processes of answer_apart/4 that still work; nothing else of the agent is linked to the
+%% controller then. One that ran on while the module is unloaded would find no texts, and a call of the module would make the code
+%% server search for it. (What these have started ends when the modules are purged.)
+-spec end_apart() -> ok.
+end_apart() ->
+    {links, Linked} = process_info(self(), links),
+    Ended = [ended(P) || P <- Linked, is_pid(P)],
+    dead(Ended, erlang:start_timer(?APART_MS, self(), apart)).
+
+dead([], _) ->
+    ok;
+dead([Ref | Rest], Timer) ->
+    receive
+        {'DOWN', Ref, _, _, _} -> dead(Rest, Timer);
+        {timeout, Timer, apart} -> ok
+    end.
+
+%% Like the link, if the controller did not end as `normal`.
+ended(P) ->
+    unlink(P),
+    exit(P, shutdown),
+    erlang:monitor(process, P).
 
 %% An answer is kept until it can be sent. A pong is dropped instead, because it is valid only at its time.
 -spec answer(integer(), term(), state()) -> state().

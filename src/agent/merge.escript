@@ -4,7 +4,8 @@
 %% that only the tools use are in it, too. A function f of kprof_x becomes x_f. Where the name of a source is a value (the name of
 %% a process or of a session) it gets the digits of the slot: kprof_x_00.
 %% The modules have no literals: a constant list, tuple or map is built when it is needed, because unloading a
-%% module with literals can crash some VMs. hidden/1 hides a constant from the compiler. The build fails where a literal remains.
+%% module with literals can crash some VMs. hidden/1 hides a constant from the compiler. The build fails where a literal remains, and
+%% if a module calls itself as another module.
 %% Constant texts are not built by code: they are an attribute of the first module (kprof_text:stored/1).
 %% They have no line numbers: without them the VM, which blocks a scheduler while it loads a module, loads it 10 % faster.
 -mode(compile).
@@ -232,8 +233,9 @@ hidden(L, E) ->
         false -> E
     end.
 
-%% The compiler knows nothing of the result of an exported function. The call is local: one of another module takes the VM four
-%% times as long to load, and a process that made one after the agent's end would make the code server search for the module.
+%% The compiler does not know with what an exported function is called, so it knows nothing of the result of this one. The call is
+%% local: one of another module takes the VM four times as long to load, and a process that made one while the module is unloaded
+%% would make the code server search for it.
 id(L, E) -> {call, L, {atom, L, ?HIDDEN}, [E]}.
 
 hiding() ->

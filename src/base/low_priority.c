@@ -1,5 +1,6 @@
 #include <kprof/base/low_priority.h>
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -8,11 +9,12 @@
 
 void low_priority_begin(void)
 {
-    const struct sched_param none = {0};
+    struct sched_param param;
+    int policy;
 
-    /* 0: on Linux the calling thread. A thread that was given another policy keeps it. */
-    if (sched_getscheduler(0) == SCHED_OTHER)
-        (void)sched_setscheduler(0, SCHED_BATCH, &none);
-    if (getpriority(PRIO_PROCESS, 0) < NICE)
+    /* A thread that was given another policy keeps it. */
+    if (pthread_getschedparam(pthread_self(), &policy, &param) == 0 && policy == SCHED_OTHER)
+        (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &param);
+    if (getpriority(PRIO_PROCESS, 0) < NICE) /* 0: on Linux the calling thread */
         (void)setpriority(PRIO_PROCESS, 0, NICE);
 }

@@ -175,7 +175,6 @@ tools_on_demand(T) ->
     gone(T),
     nothing_left(T).
 
-%% The code server loads the tools after the controller has died.
 %% kprof-top detaches at any moment of their loading: they do not stay.
 tools_under_way_at_the_end(T) ->
     [
@@ -194,17 +193,19 @@ tools_under_way_at_the_end(T) ->
 no_process_outlives_the_agent(T) ->
     K = start(T),
     Holder = rpc:call(T, agent_load, suspend, [code_server]),
-    K ! {kp, ?KEY, 1, {tools, beam(kprof_tools_00)}},
-    ?soon(fun() -> rpc:call(T, agent_load, waits, [code_server]) end),
-    {links, [Loading]} = rpc:call(T, erlang, process_info, [K, links]),
+    [K ! {kp, ?KEY, Ref, {tools, beam(kprof_tools_00)}} || Ref <- [1, 2]],
+    Links = fun() -> element(2, rpc:call(T, erlang, process_info, [K, links])) end,
+    ?soon(fun() -> rpc:call(T, agent_load, waits, [code_server]) andalso length(Links()) =:= 2 end),
+    Loading = Links(),
     ask(K, detach),
     ?soon(fun() -> rpc:call(T, erlang, whereis, [kprof_controller_00]) =:= undefined end),
-    Alive = rpc:call(T, erlang, is_process_alive, [Loading]),
+    Alive = [P || P <- Loading, rpc:call(T, erlang, is_process_alive, [P])],
     exit(Holder, kill),
-    ?equal(Alive, false),
+    ?equal(Alive, []),
     gone(T),
     nothing_left(T).
 
+%% The code server loads the tools after the controller has died.
 tools_that_come_late(T) ->
     K = traced(T, trace_config([{entry, 1}])),
     Holder = rpc:call(T, agent_load, suspend, [code_server]),

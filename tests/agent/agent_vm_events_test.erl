@@ -190,7 +190,7 @@ sessions_end_after_the_tokens(T) ->
             _ -> ?equal(Now, All), false
         end
     end),
-    receive {kr, 1, #{holders := 0}} -> ok end,
+    ?got({kr, 1, #{holders := 0}}),
     gone(T),
     exit(P, kill),
     nothing_left(T).
