@@ -99,11 +99,11 @@ all_died(_) ->
     ok.
 
 %% Unloads the modules when all processes of the agent, and Pids, are dead. The process that does it runs no code of the agent,
-%% only erl_eval. Meanwhile it holds the name of the slot (kprof_slot_NN), so it cannot unload a module that another kprof-top
-%% is loading. The tools are first, because they call functions of the agent. A process of the agent may be loading them while the
-%% agent ends (kprof_node:load/2). The controller ends it, or its link if the controller was killed; if the code server has its request by then, the tools
-%% are loaded before the last step, which unloads them. Without that, the last step has nothing to do, like the first purge of a
-%% module unless it was loaded twice. On some VMs a purge can block forever, and the code server with it.
+%% only erl_eval. Meanwhile it holds the name of the slot (kprof_slot_NN), so it cannot unload a module that another kprof-top is
+%% loading. The tools are first, because they call functions of the agent. A process of the agent may be loading them while the
+%% agent ends (kprof_node:load/2). The controller ends it, or its link if the controller was killed; if the code server has its
+%% request by then, the tools are loaded before the last step, which unloads them. Without that, the last step has nothing to do,
+%% like the first purge of a module unless it was loaded twice. On some VMs a purge can block forever, and the code server with it.
 -spec reap([pid() | none]) -> pid().
 reap(Pids) ->
     Text =

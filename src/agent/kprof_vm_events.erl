@@ -1,6 +1,6 @@
 %% Events of the VM: long garbage collections, large heaps, long schedules, long message queues, busy ports. From OTP 28 on, a
-%% trace session can have them (trace:system/3); the only system_monitor of the node is not used. They are on while tracing is on, and
-%% at the end until the tokens are removed; process and session, once started, stay (kprof_idle_sessions says why).
+%% trace session can have them (trace:system/3); the only system_monitor of the node is not used. They are on while tracing is on,
+%% and at the end until the tokens are removed; process and session, once started, stay (kprof_idle_sessions says why).
 %%
 %% A process and a session of their own: the VM puts no time stamp into these messages, and the relay, which is suspended
 %% between its turns, would stamp them late. At most ?A_SECOND events are sent in a second. If the node makes more than ?FLOOD
