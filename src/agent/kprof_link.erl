@@ -13,7 +13,6 @@
 -define(KEPT, 20).
 -define(LAST_MS, 2000). % maximum time to send the last messages
 -define(AGAIN_MS, 10).
--define(APART_MS, 1000). % maximum time until they are dead: each may have to wait for its turn
 
 -spec new(kprof_controller:options()) -> #link{}.
 new(#{pid := Pid, node := Node, key := Key} = Opts) ->
@@ -38,28 +37,19 @@ found(Find) ->
     catch _:Why -> {error, crashed, kprof_text:format("~0tP", [Why, 20])}
     end.
 
-%% Before the agent ends: ends the processes of answer_apart/4 that still work; nothing else of the agent is linked to the
-%% controller then. One that ran on while the module is unloaded would find no texts, and a call of the module would make the code
-%% server search for it. (What these have started ends when the modules are purged.)
--spec end_apart() -> ok.
+%% Before the agent ends: ends the processes of answer_apart/4 that still work (and a walk of kprof_flags, which the cleanup would
+%% end, too). kprof_cleanup:reap/1 waits until they are dead: one that ran on while the module is unloaded would find no texts, and a
+%% call of the module would make the code server search for it. (What these have started ends when the modules are purged.)
+-spec end_apart() -> [pid()].
 end_apart() ->
     {links, Linked} = process_info(self(), links),
-    Ended = [ended(P) || P <- Linked, is_pid(P)],
-    dead(Ended, erlang:start_timer(?APART_MS, self(), apart)).
-
-dead([], _) ->
-    ok;
-dead([Ref | Rest], Timer) ->
-    receive
-        {'DOWN', Ref, _, _, _} -> dead(Rest, Timer);
-        {timeout, Timer, apart} -> ok
-    end.
+    [ended(P) || P <- Linked, is_pid(P)].
 
 %% Like the link, if the controller did not end as `normal`.
 ended(P) ->
     unlink(P),
     exit(P, shutdown),
-    erlang:monitor(process, P).
+    P.
 
 %% An answer is kept until it can be sent. A pong is dropped instead, because it is valid only at its time.
 -spec answer(integer(), term(), state()) -> state().
