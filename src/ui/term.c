@@ -467,8 +467,8 @@ static bool escape_alone(void)
         return true;
     }
     if (kind == KEY_CODE_YES) {
-        ungetch((int)next); /* Alt and a key: the key alone */
-        return false;
+        ungetch((int)next); /* or Alt and this key, which looks the same */
+        return true;
     }
     if (!escape_introduces(next)) {
         unget_wch((wchar_t)next);

@@ -207,6 +207,16 @@ def test_escape_and_a_key_in_one_packet():
         top.see(re.compile("Presets for this node|presets for this node are ready|no preset"))
 
 
+def test_escape_and_a_named_key_in_one_packet():
+    """Escape and Home arrive together, as over a slow line or on a busy machine: they are two keys."""
+    with Top() as top:
+        top.ready()
+        top.keys("?")
+        top.see("q close")
+        top.t.bytes("1b", "1b", "4f", "48")
+        kp.until(10, lambda: "q close" not in top.t.screen(), what=top.t.screen)
+
+
 def test_histograms_are_of_the_picture():
     """An export while the screen is paused has the time of the screen, not the present."""
     path = os.path.join(kp.scratch(), "held.hlog")
