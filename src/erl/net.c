@@ -114,6 +114,16 @@ static void set_options(int fd)
         (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int));
 }
 
+/* A port of its own. connect() alone may choose that of a connection of this machine to another
+ * port of the same host; RabbitMQ then takes the one for the other, and a process of it crashes.
+ * Linux gives a port that was bound to no other connection. If none is free, connect() chooses. */
+static void bind_own_port(int fd, sa_family_t family)
+{
+    union net_address any = {.any.sa_family = family};
+
+    (void)bind(fd, &any.any, length_of(&any));
+}
+
 /* Begins to connect. Returns a new socket, or negative errno. */
 static int begin(const union net_address *to, uint16_t port)
 {
@@ -127,6 +137,7 @@ static int begin(const union net_address *to, uint16_t port)
     else
         a.v6.sin6_port = htons(port);
     set_options(fd);
+    bind_own_port(fd, a.any.sa_family);
     if (connect(fd, &a.any, length_of(&a)) == 0 || errno == EINPROGRESS || errno == EINTR)
         return fd;
     rc = -errno;

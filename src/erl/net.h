@@ -38,7 +38,8 @@ void net_text(const union net_address *a, char out[NET_TEXT_BYTES]);
 
 /* Connects to the first address that accepts. Each attempt has a short head start before the next
  * address is tried, too. Returns a new fd, owned by the caller; *which is the address (on failure:
- * the one that the error belongs to). The list must not be empty. */
+ * the one that the error belongs to). The list must not be empty. No other connection of this
+ * machine has the local port, if one is free. */
 int net_connect(const struct net_addresses *to, uint16_t port, uint64_t deadline_ns, size_t *which);
 int net_wait(int fd, short events, uint64_t deadline_ns); /* 0: ready */
 /* Reads n bytes, or fewer if the other side has closed. Returns the number. */

@@ -123,7 +123,7 @@ def main():
             print("ok   attach %d, %s, %d calls, %s; %d messages" % (i + 1, preset, calls, how, r.got), flush=True)
         r.stop_load()
         errors = r.errors()
-        assert errors == [], "error log:\n%s" % "\n".join(errors[:30])
+        assert errors == [], "error log:\n%s" % "\n".join(errors[:200])
         failed = 0
     except Exception as e:
         failed = 1

@@ -11,9 +11,14 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <kprof/base/clock.h>
+#include <net/if.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PLUGS 8
@@ -146,11 +151,98 @@ static void a_lookup_that_takes_too_long_is_left(void **state)
     assert_true(list.n > 0);
 }
 
+/* A network of its own for this process, with few ports for clients. */
+static bool own_network(const char *ports)
+{
+    struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+    int fd, range;
+    bool ok;
+
+    if (unshare(CLONE_NEWNET) < 0)
+        return false;
+    fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    range = open("/proc/sys/net/ipv4/ip_local_port_range", O_WRONLY | O_CLOEXEC);
+    ok = fd >= 0 && range >= 0 && ioctl(fd, SIOCSIFFLAGS, &lo) == 0 &&
+         write(range, ports, strlen(ports)) == (ssize_t)strlen(ports);
+    close(fd);
+    close(range);
+    return ok;
+}
+
+static uint16_t local_port(int fd)
+{
+    struct sockaddr_in a;
+    socklen_t size = sizeof a;
+
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &size), 0);
+    return ntohs(a.sin_port);
+}
+
+/* A connection of another program: the system chooses its port. */
+static int client(uint16_t port)
+{
+    struct sockaddr_in a = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
+    return fd;
+}
+
+enum { CLIENTS = 6, OURS = 4, NO_NETWORK = 77 };
+
+static int shared_ports(void)
+{
+    struct net_addresses list = {.n = 0};
+    uint16_t theirs = 5672, dist = 25672;
+    uint16_t used[2 * CLIENTS + OURS];
+    size_t n = 0, which;
+    size_t shared = 0;
+
+    if (!own_network("40000 40031"))
+        return NO_NETWORK;
+    (void)listen_on(1, &theirs, 64);
+    (void)listen_on(1, &dist, 64);
+    add(&list, 1);
+    for (int i = 0; i < CLIENTS; i++)
+        used[n++] = local_port(client(theirs));
+    for (int i = 0; i < OURS; i++) {
+        int fd = net_connect(&list, dist, net_deadline(60000), &which);
+        assert_true(fd >= 0);
+        used[n++] = local_port(fd);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        used[n++] = local_port(client(theirs));
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            shared += used[i] == used[j];
+    return shared != 0;
+}
+
+/* Not the port of any connection of this machine, although its other end is different: RabbitMQ
+ * takes the port for the one of the other connection, and a process of it crashes. */
+static void a_port_is_not_shared(void **state)
+{
+    int status;
+    pid_t child = fork();
+
+    (void)state;
+    if (child == 0)
+        _exit(shared_ports());
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == NO_NETWORK)
+        skip(); /* not allowed */
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_that_accepts_is_taken),
         cmocka_unit_test(an_address_that_is_silent_does_not_stop_the_others),
+        cmocka_unit_test(a_port_is_not_shared),
         cmocka_unit_test(literals_are_found),
         cmocka_unit_test(a_lookup_that_takes_too_long_is_left),
     };
