@@ -7,7 +7,10 @@
 
 -include("kprof_integer.hrl").
 
--define(NAMES_MS, 1000). % minimum time between two scans of the registered names for a pid without a name
+%% Between two lists of all registered names.
+-define(LIST_US, 1000000).
+-define(REST, 1000). % times as long as the last list took
+-define(AT_ONCE, 200). % names that are looked up until the process lets others run
 
 %% A large name is shortened; a message that is not a tuple is dropped (the match spec failed: the process had no token).
 -spec clip(term()) -> tuple() | skip.
@@ -31,30 +34,53 @@ name(Name) ->
         false -> cut(Name, 3)
     end.
 
-%% The registered name of a pid; undefined: it has none. The process is not asked, because it may be busy for long.
+%% The registered name of a pid; undefined: it has none. The process is not asked, because it may be busy for long. A name that
+%% is younger than the last list of all names may be missing.
 -spec registered(pid()) -> atom().
 registered(Pid) when node(Pid) =:= node() ->
-    case get(kprof_registered) of
-        {#{Pid := Name}, _} ->
-            case whereis(Name) of
-                Pid -> Name;
-                _ -> registered_anew(Pid)
-            end;
-        {_, At} ->
-            case now_ms() - At < ?NAMES_MS of
-                true -> undefined;
-                false -> registered_anew(Pid)
-            end;
+    Listed = get(kprof_registered),
+    case known(Pid, Listed) of
         undefined ->
-            registered_anew(Pid)
+            case Listed =:= undefined orelse now_us() >= element(2, Listed) of
+                true ->
+                    Now = listed(),
+                    put(kprof_registered, Now),
+                    known(Pid, Now);
+                false ->
+                    undefined
+            end;
+        Name ->
+            Name
     end;
 registered(_) ->
     undefined.
 
-registered_anew(Pid) ->
-    Names = maps:from_list([{P, Name} || Name <- registered(), P <- [whereis(Name)], is_pid(P)]),
-    put(kprof_registered, {Names, now_ms()}),
-    maps:get(Pid, Names, undefined).
+known(_, undefined) ->
+    undefined;
+known(Pid, {ByPid, _}) ->
+    Name = maps:get(Pid, ByPid, undefined),
+    case whereis(Name) of
+        Pid -> Name;
+        _ -> undefined
+    end.
+
+%% The names by pid, and until when they are not listed again: the VM lists them in one go, however many they are.
+listed() ->
+    Began = now_us(),
+    Names = registered(),
+    Now = now_us(),
+    {by_pid(Names, ?AT_ONCE, #{}), Now + max(?LIST_US, ?REST * (Now - Began))}.
+
+by_pid([], _, ByPid) ->
+    ByPid;
+by_pid(Names, 0, ByPid) ->
+    kprof_flags:yield(),
+    by_pid(Names, ?AT_ONCE, ByPid);
+by_pid([Name | Names], Left, ByPid) ->
+    case whereis(Name) of
+        P when is_pid(P) -> by_pid(Names, Left - 1, ByPid#{P => Name});
+        _ -> by_pid(Names, Left - 1, ByPid)
+    end.
 
 %% The rest of Budget after this term; false: the term is too large.
 small(B, Budget) when is_binary(B) -> byte_size(B) =< 256 andalso spend(Budget);
@@ -102,4 +128,4 @@ elements(_, _) -> [].
 characters([C | Rest], Left) when is_integer(C), C >= 0, C < 16#110000, Left > 0 -> [C | characters(Rest, Left - 1)];
 characters(_, _) -> [].
 
-now_ms() -> erlang:monotonic_time(millisecond).
+now_us() -> erlang:monotonic_time(microsecond).

@@ -11,8 +11,40 @@ tests() ->
         {limit_is_never_passed, fun limit_is_never_passed/1},
         {weights_follow_the_time, fun weights_follow_the_time/1},
         {args_are_limited, fun args_are_limited/1},
-        {texts_are_read, fun texts_are_read/1}
+        {texts_are_read, fun texts_are_read/1},
+        {names_are_listed_in_pieces, fun names_are_listed_in_pieces/1}
     ].
+
+%% Names of pids: others run after every 200 names, and a pid without a name does not make the process list all names again.
+names_are_listed_in_pieces(_) ->
+    Names = [list_to_atom("agent_values_" ++ integer_to_list(I)) || I <- lists:seq(1, 1000)],
+    Named = [begin P = spawn(fun() -> receive stop -> ok end end), register(N, P), P end || N <- Names],
+    [Other | _] = [P || P <- processes(), process_info(P, registered_name) =:= []],
+    Self = self(),
+    Lister = spawn(fun() ->
+        receive go -> ok end,
+        Found = [kprof_name:registered(P) || P <- Named ++ [Other, Other]],
+        unregister(hd(Names)),
+        Self ! {found, Found, kprof_name:registered(hd(Named))}
+    end),
+    erlang:trace_pattern({erlang, registered, 0}, true, []),
+    erlang:trace(Lister, true, [call, running]),
+    Lister ! go,
+    Found = receive {found, _, _} = Answer -> Answer end,
+    erlang:trace_delivered(Lister),
+    receive {trace_delivered, Lister, _} -> ok end,
+    erlang:trace_pattern({erlang, registered, 0}, false, []),
+    Seen = seen(Lister),
+    [P ! stop || P <- Named],
+    ?equal({found, Names ++ [undefined, undefined], undefined}, Found),
+    ?equal(1, length([x || {call, {erlang, registered, []}} <- Seen])),
+    ?check(length([x || {out, {kprof_flags, yield, 0}} <- Seen]) >= length(Names) div 200).
+
+seen(Pid) ->
+    receive
+        {trace, Pid, What, MFA} -> [{What, MFA} | seen(Pid)]
+    after 0 -> []
+    end.
 
 %% Each constant text is in the attribute once, and read in full.
 texts_are_read(_) ->
