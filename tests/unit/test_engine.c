@@ -626,10 +626,12 @@ static void open_request(struct engine *g)
     core_feed(g->core, &ev, 1);
 }
 
+#define REPLAY_STEP_NS UINT64_C(20000000)
+
 /* In a recording, calls are open for long and processes may have died: there is no node to ask. */
 static void a_recording_is_not_asked(void **state)
 {
-    struct settings settings = {.replay_speed = 8};
+    struct settings settings = {.replay_speed = 1e-6}; /* this test moves the time, not the clock */
     struct engine_hooks hooks = {.arg = NULL};
     struct core_hanging of[AGENT_REQUEST_HANG];
     uint64_t pids[AGENT_REQUEST_PIDS];
@@ -648,6 +650,7 @@ static void a_recording_is_not_asked(void **state)
             open_request(g);
             has_open = true;
         }
+        g->replay.at_ns += REPLAY_STEP_NS;
         engine_poll(g);
         hanging += core_hanging(g->core, of, AGENT_REQUEST_HANG);
         opened += core_open_pids(g->core, 0, &from, pids, AGENT_REQUEST_PIDS);
