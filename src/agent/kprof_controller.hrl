@@ -56,7 +56,7 @@
     noted = 0 :: non_neg_integer(), % number of counter updates of the relay at the last evaluation
     evaluated :: undefined | kprof_limits:evaluated(), % of the last evaluation
     detail = 1 :: pos_integer(), % factor: one request in N * factor is a detailed one; N as requested
-    detail_seen = {0, 0} :: {integer(), non_neg_integer()}, % {Ms, ns that detailed requests have cost} when it was last checked
+    detail_seen = none :: none | {integer(), non_neg_integer()}, % {Ms, ns that detailed requests have cost} when it was last checked
     heavy = 0 :: non_neg_integer() % consecutive evaluations in which unsampled calls alone cost too much
 }).
 

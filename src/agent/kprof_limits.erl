@@ -321,22 +321,27 @@ detail_state(#s{tracing = #tracing{trace_config = #{detail := N, entry := Entry}
     end.
 
 %% Fewer requests are followed in detail if their events and the helper (kprof_detail) cost too much; more again later.
-detail_to(Now, #s{tracing = #tracing{trace_config = #{detail := N}}, limits = #limits{detail = Old, detail_seen = {Then, Before}} = Limits} = S) when
-    N > 0, Now - Then >= ?DETAIL_MS
-->
+detail_to(_, #s{tracing = #tracing{trace_config = #{detail := 0}}} = S) ->
+    S;
+detail_to(Now, #s{limits = #limits{detail = Old, detail_seen = Before} = Limits} = S) ->
     Spent = kprof_link:counter(?DETAIL, S) * ?DETAIL_EVENT_NS + kprof_link:counter(?HELPED_NS, S),
-    Cost = max(0, Spent - Before) div ((Now - Then) * erlang:system_info(schedulers_online)), % ns per ms: millionths
     Most = detail_most(S),
-    New =
-        if
-            Cost > Most -> min(?DETAIL_MOST, Old * max(2, Cost div Most));
-            Cost * 4 < Most, Old > 1 -> Old div 2;
-            true -> Old
-        end,
-    S1 = S#s{limits = Limits#limits{detail = New, detail_seen = {Now, Spent}}},
-    if New =:= Old -> S1; true -> kprof_tracing:resample(S1) end;
-detail_to(_, S) ->
-    S.
+    case Before of
+        none ->
+            S#s{limits = Limits#limits{detail_seen = {Now, Spent}}};
+        {Then, _} when Now - Then < ?DETAIL_MS ->
+            S;
+        {Then, Last} ->
+            Cost = max(0, Spent - Last) div ((Now - Then) * erlang:system_info(schedulers_online)), % ns per ms: millionths
+            New =
+                if
+                    Cost > Most -> min(?DETAIL_MOST, Old * max(2, Cost div Most));
+                    Cost * 4 < Most, Old > 1 -> Old div 2;
+                    true -> Old
+                end,
+            S1 = S#s{limits = Limits#limits{detail = New, detail_seen = {Now, Spent}}},
+            if New =:= Old -> S1; true -> kprof_tracing:resample(S1) end
+    end.
 
 %% At most a tenth of max_cost.
 detail_most(#s{limits = #limits{max = #{max_cost := 0}}}) -> ?DETAIL_COST;

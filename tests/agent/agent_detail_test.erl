@@ -15,6 +15,7 @@ tests() ->
         {detail_ends_with_the_lease, fun detail_ends_with_the_lease/1},
         {detail_ends_with_a_kill, fun detail_ends_with_a_kill/1},
         {detail_is_bounded, fun detail_is_bounded/1},
+        {detail_is_limited, fun detail_is_limited/1},
         {receivers_are_found, fun receivers_are_found/1}
     ].
 
@@ -149,6 +150,24 @@ detail_is_bounded(T) ->
     end,
     ?equal(rpc:call(T, erlang, is_process_alive, [P]), true),
     exit(P, kill),
+    finish(T, K).
+
+%% Requests that make many events: fewer of them are followed, and all again when there are no such requests any more.
+detail_is_limited(T) ->
+    K = traced(T, trace_config([{yields, 2}], #{detail => 1})),
+    Followed = fun() -> receive {kh, _, #{detail := N, detail_why := Why}} -> {N, Why} after ?PATIENCE -> error(no_heartbeat) end end,
+    case allowed() of
+        true ->
+            ?soon(fun() ->
+                P = rpc:call(T, agent_load, yielding, [4000]),
+                {N, Why} = Followed(),
+                P ! stop,
+                Why =:= 2 andalso N > 1
+            end),
+            ?soon(fun() -> Followed() =:= {1, 0} end);
+        false ->
+            ?equal({0, 1}, Followed())
+    end,
     finish(T, K).
 
 receivers_are_found(T) ->
