@@ -22,7 +22,7 @@
     known :: ets:tid(),
     round = none :: none | pid(),
     number = 0 :: non_neg_integer(), % rounds since `known` was last cleared
-    began_us = 0 :: integer(), % of the last round
+    began_us :: integer(), % of the last round; before the first: as if it were due
     next :: none | reference(), % the timer of the next one
     period_us :: pos_integer(),
     cost = 0 :: non_neg_integer(),
@@ -39,7 +39,7 @@ start(Options, Gate, Budget) ->
 init(Controller, #{period_us := Us} = Options, {Gate, Budget}) ->
     loop(planned(0, #t{
         options = Options, controller = erlang:monitor(process, Controller), gate = Gate, budget = Budget, known = kprof_process_round:known(),
-        period_us = Us, next = none
+        began_us = erlang:monotonic_time(microsecond) - Us, period_us = Us, next = none
     })).
 
 loop(#t{controller = Controller} = T) ->

@@ -62,7 +62,8 @@ rounds(K, Asked, Enough, Until) ->
                 true -> Round;
                 false -> rounds(K, Asked, Enough, Until)
             end;
-        {wait, Figures} when is_map(Figures) ->
+        {wait, #{next_us := Next, period_us := Us}} ->
+            ?check(Next =< Us),
             receive after 20 -> rounds(K, Asked, Enough, Until) end
     end.
 
