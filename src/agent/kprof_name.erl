@@ -10,7 +10,8 @@
 %% Between two lists of all registered names.
 -define(LIST_US, 1000000).
 -define(REST, 1000). % times as long as the last list took
--define(AT_ONCE, 200). % names that are looked up until the process lets others run
+-define(LONGEST_US, 10000000).
+-define(AT_ONCE, 500). % names that are looked up until the process lets others run
 
 %% A large name is shortened; a message that is not a tuple is dropped (the match spec failed: the process had no token).
 -spec clip(term()) -> tuple() | skip.
@@ -68,8 +69,9 @@ known(Pid, {ByPid, _}) ->
 listed() ->
     Began = now_us(),
     Names = registered(),
-    Now = now_us(),
-    {by_pid(Names, ?AT_ONCE, #{}), Now + max(?LIST_US, ?REST * (Now - Began))}.
+    Rest = min(?LONGEST_US, max(?LIST_US, ?REST * (now_us() - Began))),
+    ByPid = by_pid(Names, ?AT_ONCE, #{}),
+    {ByPid, now_us() + Rest}.
 
 by_pid([], _, ByPid) ->
     ByPid;
