@@ -57,6 +57,7 @@
     evaluated :: undefined | kprof_limits:evaluated(), % of the last evaluation
     detail = 1 :: pos_integer(), % factor: one request in N * factor is a detailed one; N as requested
     detail_seen = none :: none | {integer(), non_neg_integer()}, % {Ms, ns that detailed requests have cost} when it was last checked
+    detail_cut = none :: none | integer(), % ms: when fewer were followed
     heavy = 0 :: non_neg_integer() % consecutive evaluations in which unsampled calls alone cost too much
 }).
 

@@ -14,7 +14,8 @@
 -define(READ, 12). % events that were read while the breaker was closed: sent, held or dropped
 -define(WEIGHTED, 13). % sum of their weights
 -define(ENTRIES, 14). % sum of the weights of calls of counted functions while tracing is on for a part of the time
--define(COUNTERS, 14).
+-define(READING_NS, 15). % the part of ?HELPED_NS in which files of modules were read
+-define(COUNTERS, 15).
 
 -define(TICK_MS, 10). % maximum time until the relay is resumed
 -define(MOST_SAMPLED, 150000). % the relay cannot process more sampled calls per second than this

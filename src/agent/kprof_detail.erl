@@ -295,7 +295,7 @@ loop(#h{relay = Relay, modules = Modules, waiting = Waiting, reader = Reader, as
                     loop(H)
             end;
         {learned, Reader, Found, Ns} ->
-            Relay ! {helped, Ns},
+            Relay ! {helped_reading, Ns},
             loop(learned(Found, H));
         {late, Reader} when Reader =/= none ->
             unlink(Reader),

@@ -19,10 +19,14 @@
 -define(FLOOD_MS, 60).
 -define(ENOUGH, 100). % requests
 -define(MANY_WAIT, 2000). % events
--define(DETAIL_MS, 1000). % minimum time between two changes of the share of detailed requests
+%% The cost of detailed requests is compared with its limit after ?DETAIL_MS. If it is more than four times the limit, fewer are
+%% followed sooner; more are followed again only some time after that, so that bursts do not change the patterns all the time.
+-define(DETAIL_MS, 1000).
+-define(DETAIL_SOON_MS, 150).
+-define(DETAIL_REST_MS, 5000).
 -define(DETAIL_COST, 2000). % most that detailed requests may cost, in millionths of the schedulers' time
 -define(DETAIL_EVENT_NS, 1500). % of an event of a detailed request, in its process and in the relay
--define(DETAIL_MOST, 65536).
+-define(DETAIL_MOST, 4096).
 
 %% max_age_ms, max_queue, max_memory, max_rate, max_cost, max_blocked_ms (0: no limit), cooldown_ms: a limit that is
 %% not given keeps its value, except cooldown_ms: ?COOL_MS.
@@ -63,7 +67,7 @@ begin_at(N, #s{limits = Limits} = S) -> S#s{limits = Limits#limits{sample = N, w
 
 %% The relay is new: the next evaluation only stores its counters.
 -spec new_relay(state()) -> state().
-new_relay(#s{limits = Limits} = S) -> S#s{limits = Limits#limits{evaluated = undefined}}.
+new_relay(#s{limits = Limits} = S) -> S#s{limits = Limits#limits{evaluated = undefined, detail_seen = none}}.
 
 %% The ticket gives the call rate of the entry, or of the only tier if there is none.
 known_rates(#s{tier_rates = #tier_rates{rates = Rates}, tracing = #tracing{trace_config = Config}, limits = #limits{ticket_rate = PerS}}) ->
@@ -115,7 +119,7 @@ evaluate(Now, #s{limits = #limits{evaluated = At, sample = Old}} = S0) ->
             Calls =/= S0#s.limits#limits.calls andalso kprof_tracing:weigh(S2),
             tell_why(Now, kprof_part_time:evaluated(heavy(detail_to(Now, S2))));
         _ ->
-            S1#s{limits = S1#s.limits#limits{sample = Old, heavy = 0}}
+            S1#s{limits = S1#s.limits#limits{sample = Old, heavy = 0, detail_seen = none}}
     end.
 
 %% If the relay had no turn since the last evaluation, or has a long queue, its counters are too low: sampling is not
@@ -320,28 +324,34 @@ detail_state(#s{tracing = #tracing{trace_config = #{detail := N, entry := Entry}
         true -> {N, 0}
     end.
 
-%% Fewer requests are followed in detail if their events and the helper (kprof_detail) cost too much; more again later.
+%% Fewer requests are followed in detail if their events and the helper (kprof_detail) cost too much; more again later. The time for
+%% reading the files of modules does not count: it is spent once, however many requests are followed.
 detail_to(_, #s{tracing = #tracing{trace_config = #{detail := 0}}} = S) ->
     S;
-detail_to(Now, #s{limits = #limits{detail = Old, detail_seen = Before} = Limits} = S) ->
-    Spent = kprof_link:counter(?DETAIL, S) * ?DETAIL_EVENT_NS + kprof_link:counter(?HELPED_NS, S),
+detail_to(Now, #s{limits = #limits{detail = Old, detail_seen = Before, detail_cut = CutAt} = Limits} = S) ->
+    Spent = kprof_link:counter(?DETAIL, S) * ?DETAIL_EVENT_NS + kprof_link:counter(?HELPED_NS, S) - kprof_link:counter(?READING_NS, S),
     Most = detail_most(S),
     case Before of
         none ->
             S#s{limits = Limits#limits{detail_seen = {Now, Spent}}};
-        {Then, _} when Now - Then < ?DETAIL_MS ->
+        {Then, _} when Now - Then < ?DETAIL_SOON_MS ->
             S;
         {Then, Last} ->
             Cost = max(0, Spent - Last) div ((Now - Then) * erlang:system_info(schedulers_online)), % ns per ms: millionths
-            New =
-                if
-                    Cost > Most -> min(?DETAIL_MOST, Old * max(2, Cost div Most));
-                    Cost * 4 < Most, Old > 1 -> Old div 2;
-                    true -> Old
-                end,
-            S1 = S#s{limits = Limits#limits{detail = New, detail_seen = {Now, Spent}}},
-            if New =:= Old -> S1; true -> kprof_tracing:resample(S1) end
+            Seen = S#s{limits = Limits#limits{detail_seen = {Now, Spent}}},
+            Long = Now - Then >= ?DETAIL_MS,
+            SinceCut = if CutAt =:= none -> infinity; true -> Now - CutAt end, % an atom is greater than any number
+            if
+                Cost > Most, Long; Cost > 4 * Most, SinceCut > ?DETAIL_MS ->
+                    followed(min(?DETAIL_MOST, Old * max(2, Cost div Most)), Seen#s{limits = Seen#s.limits#limits{detail_cut = Now}});
+                not Long -> S;
+                Cost * 4 < Most, SinceCut > ?DETAIL_REST_MS -> followed(max(1, Old div 2), Seen);
+                true -> Seen
+            end
     end.
+
+followed(Same, #s{limits = #limits{detail = Same}} = S) -> S;
+followed(New, #s{limits = Limits} = S) -> kprof_tracing:resample(S#s{limits = Limits#limits{detail = New}}).
 
 %% At most a tenth of max_cost.
 detail_most(#s{limits = #limits{max = #{max_cost := 0}}}) -> ?DETAIL_COST;

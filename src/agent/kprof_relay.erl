@@ -94,6 +94,7 @@ start(#{controller := Controller} = Opts) ->
     detail_seq = 0, % messages with scheduling events sent
     detail_events = 0, % scheduling events, sent or dropped
     helped = 0, % ns: run time of the helper for detailed requests
+    reading = 0, % ns: the part of it in which it read files of modules
     watch = none, % {tier, epoch}: the calls of the tier that are counted
     watched = 0,
     weighed = [], % the tiers whose weights are added up (kprof_part_time)
@@ -115,8 +116,9 @@ init(#{controller := Controller, pid := Pid, counters := Counters, plan := Plan}
 
 %% Continues the counters of a relay that was killed; the messages in its queue count as dropped.
 go_on(#s{counters = C} = S) ->
-    [Seq, Sent, Dropped, Read, Weighted, Queue, RunNs, Entries] = [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?READ, ?WEIGHTED, ?QUEUE, ?RUN_NS, ?ENTRIES]],
-    S#s{entries = Entries, seq = Seq, sent = Sent, dropped = Dropped + Queue, read = Read, weighted = Weighted, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
+    [Seq, Sent, Dropped, Read, Weighted, Queue, RunNs, Entries, Detail, Helped, Reading] =
+        [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?READ, ?WEIGHTED, ?QUEUE, ?RUN_NS, ?ENTRIES, ?DETAIL, ?HELPED_NS, ?READING_NS]],
+    S#s{detail_events = Detail, helped = Helped, reading = Reading, entries = Entries, seq = Seq, sent = Sent, dropped = Dropped + Queue, read = Read, weighted = Weighted, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
 
 loop(Acc, N, S) ->
     receive M -> taken(M, Acc, N, S) end.
@@ -285,6 +287,7 @@ counted(#s{counters = C} = S) ->
     atomics:put(C, ?SEQ, S#s.seq),
     atomics:put(C, ?DETAIL, S#s.detail_events),
     atomics:put(C, ?HELPED_NS, S#s.helped),
+    atomics:put(C, ?READING_NS, S#s.reading),
     atomics:put(C, ?ENTRIES, S#s.entries),
     atomics:add(C, ?NOTED, 1).
 
@@ -304,6 +307,7 @@ control({off_done, P, Before, After}, #s{detail = Detail0} = S) when Detail0 =/=
     details(Events, length(Events), S#s{detail = Detail, helped = S#s.helped + kprof_detail:cleared_ns(Before, After)});
 control({told, Event}, #s{detail = Detail} = S) when Detail =/= none -> details([Event], 1, S);
 control({helped, Ns}, S) -> S#s{helped = S#s.helped + Ns};
+control({helped_reading, Ns}, S) -> S#s{helped = S#s.helped + Ns, reading = S#s.reading + Ns};
 control({seen_by, Sampler}, S) -> S#s{seen_by = Sampler, seen_at = S#s.clock};
 control({watch, Ix, Epoch}, S) -> S#s{watch = {Ix, Epoch}, watched = 0};
 control({watched, From, Ref}, S) ->
