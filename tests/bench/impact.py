@@ -57,8 +57,8 @@ def options():
     g.add_argument("--jump-seconds", type=float, default=60)
     g.add_argument("--loop-seconds", type=float, default=60)
     g = p.add_argument_group("cost")
-    g.add_argument("--pairs", type=int, default=75)
-    g.add_argument("--cost-seconds", type=float, default=0.1, help="length of each part of a pair")
+    g.add_argument("--pairs", type=int, default=600)
+    g.add_argument("--cost-seconds", type=float, default=0.03, help="length of each part of a pair")
     g.add_argument("--samples", type=numbers, default=[1, 10, 1000000])
     g.add_argument("--cost-us", type=lambda s: [float(w) for w in re.split(r"[ ,]+", s.strip())], default=[25, 5, 5],
                    help="work of a call in us, by sampling rate, so that tracing is not too much")

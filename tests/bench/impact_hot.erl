@@ -83,10 +83,22 @@ hold(Ms) ->
     part(Ms).
 
 part(Ms) ->
-    {R0, T0, C0} = {calls(), erlang:monotonic_time(nanosecond), element(1, erlang:statistics(runtime))},
+    {R0, T0, C0} = now_at(),
     receive after Ms -> ok end,
-    {R1, T1, C1} = {calls(), erlang:monotonic_time(nanosecond), element(1, erlang:statistics(runtime))},
+    {R1, T1, C1} = now_at(),
     [R1 - R0, T1 - T0, (C1 - C0) * 1000000].
+
+%% {Rounds, ns, ms of CPU time of the node}. The VM tells its CPU time in whole ms. Read at a random moment, the error of many
+%% parts is 0 on average; without that, each of these short parts gets the same share of a ms too much, or too little.
+now_at() ->
+    spin_until(erlang:monotonic_time(nanosecond) + rand:uniform(1000000)),
+    {calls(), erlang:monotonic_time(nanosecond), element(1, erlang:statistics(runtime))}.
+
+spin_until(Ns) ->
+    case erlang:monotonic_time(nanosecond) < Ns of
+        true -> spin_until(Ns);
+        false -> ok
+    end.
 
 %% The number of rounds of work that take this many ns on this machine now: the minimum of some tries.
 rounds(Ns) ->
