@@ -24,7 +24,7 @@
 -define(DETAIL_MS, 1000).
 -define(DETAIL_SOON_MS, 150).
 -define(DETAIL_REST_MS, 5000).
--define(DETAIL_COST, 2000). % most that detailed requests may cost, in millionths of the schedulers' time
+-define(DETAIL_COST, 20000). % most that detailed requests may cost if max_cost is not set, in millionths of the schedulers' time
 -define(DETAIL_EVENT_NS, 1500). % of an event of a detailed request, in its process and in the relay
 -define(DETAIL_MOST, 4096).
 
@@ -353,9 +353,8 @@ detail_to(Now, #s{limits = #limits{detail = Old, detail_seen = Before, detail_cu
 followed(Same, #s{limits = #limits{detail = Same}} = S) -> S;
 followed(New, #s{limits = Limits} = S) -> kprof_tracing:resample(S#s{limits = Limits#limits{detail = New}}).
 
-%% At most a tenth of max_cost.
 detail_most(#s{limits = #limits{max = #{max_cost := 0}}}) -> ?DETAIL_COST;
-detail_most(#s{limits = #limits{max = #{max_cost := Max}}}) -> max(1, min(?DETAIL_COST, Max div 10)).
+detail_most(#s{limits = #limits{max = #{max_cost := Max}}}) -> max(1, Max div 10).
 
 %% Sampling cannot lower the cost that every call has.
 heavy(#s{tracing = #tracing{on = true}, limits = #limits{max = #{max_cost := Max}, heavy = Heavy}} = S) when Max > 0 ->

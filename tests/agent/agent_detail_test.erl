@@ -159,9 +159,9 @@ detail_is_limited(T) ->
     case allowed() of
         true ->
             ?soon(fun() ->
-                P = rpc:call(T, agent_load, yielding, [4000]),
+                Ps = [rpc:call(T, agent_load, yielding, [4000]) || _ <- lists:seq(1, 4)],
                 {N, Why} = Followed(),
-                P ! stop,
+                [P ! stop || P <- Ps],
                 Why =:= 2 andalso N > 1
             end),
             ?soon(fun() -> Followed() =:= {1, 0} end);
