@@ -57,7 +57,7 @@ drained(_, _, _, _) -> {none, 0}.
 own(#{session := Session, relay := Relay}) when Session =/= none, is_pid(Relay) -> {Session, Relay};
 own(_) -> none.
 
-%% Last: the end of a session makes each process run (kprof_idle_sessions), and from a process that runs
+%% Last, if the relay is alive: the end of a session makes each process run (kprof_idle_sessions), and from a process that runs
 %% nothing can be read without a signal. -> as kprof_spec:end_session/1 for the session of the tiers
 sessions_ended(#{session := Session, idle := Sessions, events := Events}) ->
     kprof_vm_events:stop(Events),
@@ -87,9 +87,8 @@ relay_died(#{session := Session, set := Set, isolated := Isolated, epoch := Epoc
     kprof_patterns:clear(Session, Set),
     uncount(Plan),
     flags_off(case Session of none -> Plan#{relay := self()}; _ -> Plan end),
-    Drained = drained(none, Isolated, Epoch, Plan),
     sessions_ended(Plan),
-    Drained.
+    drained(none, Isolated, Epoch, Plan).
 
 %% Controller and relay are dead. The plan is complete, because it is shared before anything is set.
 -spec all_died(plan() | #{relay := none}) -> term().
