@@ -21,12 +21,12 @@ limited({trace_ts, P, call, MFA, Msg, Ts}, Limit0) ->
     {Sent, Limit} = bounded(erlang:external_size(Args), Args, Limit0),
     Msg1 = setelement(3, Msg, {Caller, Sent}),
     case kprof_name:clip(Msg1) of
-        skip -> {{trace_ts, P, call, MFA, Msg1, Ts}, Limit};
+        Same when Same =:= skip; Same =:= same -> {{trace_ts, P, call, MFA, Msg1, Ts}, Limit};
         Less -> {{trace_ts, P, call, MFA, Less, Ts}, Limit}
     end.
 
 bounded(Size, _, Limit) when Size > ?A_CALL -> {big, Limit};
-bounded(Size, Args, {Left, Since}) when Size =< Left -> {Args, {Left - Size, Since}};
+bounded(Size, Args, {Left, Since}) when Size =< Left -> {kprof_name:owned(Args), {Left - Size, Since}};
 bounded(Size, Args, {_, Since} = Limit) ->
     case erlang:monotonic_time(millisecond) of
         Now when Now - Since >= 1000 -> bounded(Size, Args, {?A_SECOND, Now});

@@ -1,9 +1,10 @@
 %% The names of requests in trace messages: bounded, whatever the value of an identity rule is.
 %%
-%% Invariant: a name has at most 16 terms and 256 bytes of text; a larger value is shortened. The registered name of a pid is
-%% looked up by this process and stored in its dictionary, without a question to the process of that pid.
+%% Invariant: a name has at most 16 terms and 256 bytes of text; a larger value is shortened. Its binaries are no parts of larger ones,
+%% which would stay in memory as long as the name waits to be sent. The registered name of a pid is looked up by this process and
+%% stored in its dictionary, without a question to the process of that pid.
 -module(kprof_name).
--export([clip/1, name/1, registered/1]).
+-export([clip/1, name/1, owned/1, registered/1]).
 
 -include("kprof_integer.hrl").
 
@@ -11,19 +12,23 @@
 -define(LIST_US, 1000000).
 -define(REST, 1000). % times as long as the last list took
 -define(LONGEST_US, 10000000).
+-define(SPARE, 512). % bytes that a binary may keep beside itself; OTP 27 gives the size of small binaries in bits
 -define(AT_ONCE, 500). % names that are looked up until the process lets others run
 
-%% A large name is shortened; a message that is not a tuple is dropped (the match spec failed: the process had no token).
--spec clip(term()) -> tuple() | skip.
+%% A large name is shortened (same: it is not large); a message that is not a tuple is dropped (the match spec failed: the process
+%% had no token).
+-spec clip(term()) -> same | tuple() | skip.
 clip({_, _, _, Name} = Msg) -> named(Name, Msg);
 clip({_, _, _, Name, _} = Msg) -> named(Name, Msg);
 clip({_, _, _, Name, _, _} = Msg) -> named(Name, Msg);
 clip(_) -> skip.
 
+named(Name, _) when is_atom(Name); is_integer(Name), ?FITS_64(Name) -> same;
 named(Name, Msg) ->
-    case name(Name) of
-        Name -> Msg;
-        Less -> setelement(4, Msg, Less)
+    case {small(Name, 16), keeps(Name)} of
+        {false, _} -> setelement(4, Msg, owned(cut(Name, 3)));
+        {_, true} -> setelement(4, Msg, copied(Name));
+        _ -> same
     end.
 
 %% The name that a value gives to a request.
@@ -31,9 +36,30 @@ named(Name, Msg) ->
 name(Name) when is_atom(Name); is_integer(Name), ?FITS_64(Name) -> Name;
 name(Name) ->
     case small(Name, 16) of
-        Left when is_integer(Left) -> Name;
-        false -> cut(Name, 3)
+        Left when is_integer(Left) -> owned(Name);
+        false -> owned(cut(Name, 3))
     end.
+
+%% The same term; a binary that is a small part of a larger one is copied.
+-spec owned(term()) -> term().
+owned(X) ->
+    case keeps(X) of
+        true -> copied(X);
+        false -> X
+    end.
+
+keeps(B) when is_binary(B) -> binary:referenced_byte_size(B) > 2 * byte_size(B) + ?SPARE;
+keeps([X | Rest]) when is_integer(X) -> keeps(Rest);
+keeps([X | Rest]) -> keeps(X) orelse keeps(Rest);
+keeps(T) when is_tuple(T) -> keeps(tuple_to_list(T));
+keeps(M) when is_map(M) -> keeps(maps:to_list(M));
+keeps(_) -> false.
+
+copied(B) when is_binary(B) -> binary:copy(B);
+copied([X | Rest]) -> [copied(X) | copied(Rest)];
+copied(T) when is_tuple(T) -> list_to_tuple(copied(tuple_to_list(T)));
+copied(M) when is_map(M) -> maps:from_list(copied(maps:to_list(M)));
+copied(X) -> X.
 
 %% The registered name of a pid; undefined: it has none. The process is not asked, because it may be busy for long. A name that
 %% is younger than the last list of all names may be missing.

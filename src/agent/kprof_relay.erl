@@ -132,7 +132,7 @@ taken({trace_ts, _, call, _, {_, _, _}, _} = M, Acc, N, S) ->
     add(M, Acc, N, S);
 taken({trace_ts, P, call, MFA, Msg, Ts} = M, Acc, N, S) ->
     case kprof_name:clip(Msg) of
-        Msg -> add(M, Acc, N, S);
+        same -> add(M, Acc, N, S);
         skip -> loop(Acc, N, S);
         Less -> add({trace_ts, P, call, MFA, Less, Ts}, Acc, N, S)
     end;
@@ -166,7 +166,7 @@ add(M, Acc, N, S0) when N + 1 < ?BATCH ->
         false -> loop([M | Acc], N + 1, S)
     end;
 add(M, Acc, N, S) ->
-    loop([], 0, yielded(M, clocked(blocked(batch([M | Acc], N + 1, S#s{came = S#s.came + N + 1}))))).
+    loop([], 0, yielded(M, worked(blocked(batch([M | Acc], N + 1, S#s{came = S#s.came + N + 1}))))).
 
 %% The clock is read every few messages. If these took long, the process was not scheduled, and a new slice begins.
 clocked(#s{clock = Last, run = Run} = S) ->
@@ -177,10 +177,15 @@ clocked(#s{clock = Last, run = Run} = S) ->
         Took -> S#s{clock = Now, run = Run + Took}
     end.
 
+%% The clock after a batch, which may take as long as a slice: it counts up to that.
+worked(#s{clock = Last, run = Run} = S) ->
+    Now = erlang:monotonic_time(),
+    S#s{clock = Now, run = Run + min(slice(), Now - Last)}.
+
 %% Checks whether the slice is over. M: the last message.
 yielded(M, #s{slice_end = End, clock = Before} = S0) when Before > End ->
     Age = Before - kprof_weights:made(M),
-    S = clocked(flooded(Age, guard(M, set_priority(Age, S0)))),
+    S = worked(flooded(Age, guard(M, set_priority(Age, S0)))),
     counted(S), % the controller uses these counters, and a turn can be long
     rested(S);
 yielded(M, S) ->
@@ -255,7 +260,7 @@ owed(Ts, #s{dropped = Dropped, debt = Debt, read = Read, weighted = Sum} = S) ->
     S#s{dropped = Dropped + 1, debt = Debt + Weight, read = Read + 1, weighted = Sum + Weight}.
 
 tick(Acc, N, #s{came = Came} = S0) ->
-    S1 = clocked(blocked(deliver(batch(Acc, N, S0#s{came = Came + N})))),
+    S1 = worked(blocked(deliver(batch(Acc, N, S0#s{came = Came + N})))),
     note(S1),
     Ms = next_tick(S1),
     S1#s.pacer ! {done, Ms},
@@ -420,12 +425,12 @@ deliver(#s{pending = Q0} = S) ->
         {{value, {batch, N, Weight, Messages}}, Q} ->
             Seq = S#s.seq + 1,
             case send(S, {kb, Seq, S#s.dropped, Weight, Messages}) of
-                ok -> deliver(S#s{pending = Q, seq = Seq, sent = S#s.sent + N, held = S#s.held - N});
+                ok -> deliver(delivered(S#s{pending = Q, seq = Seq, sent = S#s.sent + N, held = S#s.held - N}));
                 _ -> S
             end;
         {{value, {detail, N, Events}}, Q} ->
             case send(S, {kd, S#s.detail_seq + 1, details_dropped(S), Events}) of
-                ok -> deliver(S#s{pending = Q, detail_seq = S#s.detail_seq + 1, held = S#s.held - N});
+                ok -> deliver(delivered(S#s{pending = Q, detail_seq = S#s.detail_seq + 1, held = S#s.held - N}));
                 _ -> S
             end;
         {{value, off}, Q} ->
@@ -437,6 +442,13 @@ deliver(#s{pending = Q0} = S) ->
             note(S),
             From ! {flushed, Ref, S#s.seq},
             deliver(S#s{pending = Q})
+    end.
+
+%% If many batches wait, each counts as run time by itself: a long step counts as a wait.
+delivered(#s{pending = Q} = S) ->
+    case queue:is_empty(Q) of
+        true -> S;
+        false -> worked(S)
     end.
 
 details_dropped(#s{detail = none}) -> 0;

@@ -12,8 +12,34 @@ tests() ->
         {weights_follow_the_time, fun weights_follow_the_time/1},
         {args_are_limited, fun args_are_limited/1},
         {texts_are_read, fun texts_are_read/1},
-        {names_are_listed_in_pieces, fun names_are_listed_in_pieces/1}
+        {names_are_listed_in_pieces, fun names_are_listed_in_pieces/1},
+        {names_keep_no_large_binaries, fun names_keep_no_large_binaries/1}
     ].
+
+%% A name that is a part of a large binary, as servers take paths out of what they receive, does not keep that in memory.
+names_keep_no_large_binaries(_) ->
+    Large = binary:copy(<<"0123456789">>, 100000),
+    Part = binary:part(Large, 7, 100),
+    Own = binary:copy(Part),
+    Sizes = fun(Msg) -> [binary:referenced_byte_size(B) || B <- lists:flatten([if is_tuple(X) -> tuple_to_list(X); true -> X end || X <- tuple_to_list(element(4, Msg))]), is_binary(B)] end,
+    Clipped = fun(Name) -> case kprof_name:clip({0, 1, 0, {Name}, entry}) of same -> same; {0, 1, 0, {Name}, entry} = Msg -> Sizes(Msg) end end,
+    ?equal(Clipped(Part), [100]),
+    ?equal(Clipped({get, Part}), [100]),
+    ?equal(Clipped({Own, Part}), [100, 100]),
+    ?equal(Clipped(Own), same),
+    ?equal(Clipped({get, Own}), same),
+    ?equal(Clipped("/a/path"), same),
+    ?equal(byte_size(Large), binary:referenced_byte_size(binary:part(Large, 0, 256))),
+    [
+        begin
+            {0, 1, 0, Short, entry} = kprof_name:clip({0, 1, 0, Name, entry}),
+            ?equal({Short, binary:referenced_byte_size(Short)}, {binary:part(Large, 0, byte_size(Short)), byte_size(Short)})
+        end
+     || Name <- [Large, binary:part(Large, 0, 300), {'kprof prefix', 90, Large}, {'kprof prefix', 90, binary:part(Large, 0, 90)}]
+    ],
+    {{trace_ts, p, call, mfa, {1, 2, {caller, [#{x := [{Sent}]} | rest]}, a}, 0}, _} =
+        kprof_args_limit:limited({trace_ts, p, call, mfa, {1, 2, {caller, [#{x => [{Part}]} | rest]}, a}, 0}, kprof_args_limit:new()),
+    ?equal({Sent, binary:referenced_byte_size(Sent)}, {Own, 100}).
 
 %% Names of pids: others run after every 500 names, and a pid without a name does not make the process list all names again.
 names_are_listed_in_pieces(_) ->
