@@ -89,6 +89,7 @@ stop({Pid, Session}) ->
     second = 0,
     seen = 0, % in that second
     wanted = true, % tracing is on
+    calm = false, % they rest after a flood
     on = true
 }).
 
@@ -105,7 +106,8 @@ loop(#e{controller = Ref, session = Session} = E) ->
         {'DOWN', Ref, _, _, _} ->
             kprof_spec:end_session(Session), % relay or guardian may do it at the same time
             exit(normal);
-        again -> loop(switched(E#e.wanted, E));
+        again -> loop(switched(E#e.wanted, E#e{calm = false}));
+        {switch, On} when E#e.calm -> loop(E#e{wanted = On});
         {switch, On} -> loop(switched(On, E#e{wanted = On}));
         {monitor, Who, What, Info} -> loop(counted(erlang:monotonic_time(), Who, What, Info, E));
         _ -> loop(E)
@@ -131,7 +133,7 @@ counted(Now, Who, What, Info, #e{second = Second, seen = Seen} = E) ->
     case erlang:convert_time_unit(Now, native, second) of
         Second when Seen >= ?FLOOD ->
             erlang:send_after(?CALM_MS, self(), again),
-            switched(false, E#e{lost = E#e.lost + 1, seen = 0});
+            switched(false, E#e{lost = E#e.lost + 1, seen = 0, calm = true});
         Second when Seen >= ?A_SECOND ->
             E#e{seen = Seen + 1, lost = E#e.lost + 1};
         Second ->

@@ -3,7 +3,7 @@
 -export([tests/0]).
 
 -include("agent.hrl").
--import(agent_lib, [start/1, start/2, ask/2, trace_config/1, traced/2, finish/2, receive_off/0, forget_beats/0, nothing_left/1, gone/1, told_gone/0, token_of/1]).
+-import(agent_lib, [start/1, start/2, ask/2, trace_config/1, traced/2, finish/2, receive_off/0, forget_beats/0, nothing_left/1, gone/1, told_gone/0, token_of/1, drain/0, now_ms/0]).
 
 tests() ->
     [
@@ -11,6 +11,7 @@ tests() ->
         {vm_events_end_with_tracing, fun vm_events_end_with_tracing/1},
         {vm_events_end_with_the_lease, fun vm_events_end_with_the_lease/1},
         {vm_events_do_not_flood, fun vm_events_do_not_flood/1},
+        {vm_events_rest_after_a_flood, fun vm_events_rest_after_a_flood/1},
         {vm_events_end_while_there_are_many, fun vm_events_end_while_there_are_many/1},
         {sessions_end_with_the_agent, fun sessions_end_with_the_agent/1},
         {sessions_end_after_the_tokens, fun sessions_end_after_the_tokens/1}
@@ -133,6 +134,33 @@ vm_events_do_not_flood(T) ->
                 receive {kv, _, Lost, _} -> Lost > 0 after 1000 -> false end
             end),
             [exit(P, kill) || P <- Ps],
+            finish(T, K);
+        false ->
+            ok
+    end.
+
+%% More than 1000 in a second: none for 10 s, also if tracing is switched off and on meanwhile.
+vm_events_rest_after_a_flood(T) ->
+    case here() of
+        true ->
+            K = traced(T, trace_config([{entry, 1}])),
+            on(T),
+            Told = fun() ->
+                P = long_queue(T, 1200),
+                exit(P, kill),
+                receive {kv, _, _, _} -> true after 500 -> false end
+            end,
+            ?soon(Told),
+            [Receiver] = [P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_agent_00, vm_events_init, 2}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]],
+            %% all of a second, whenever it begins
+            Flooded = now_ms(),
+            [Receiver ! {monitor, self(), long_gc, []} || _ <- lists:seq(1, 3000)],
+            ?soon(fun() -> drain(), not Told() end),
+            [begin ok = ask(K, {tracing, On}), forget_beats() end || On <- [false, true]],
+            ?soon(fun() -> receive {kh, _, #{vm_events := 1}} -> true after ?PATIENCE -> false end end),
+            Again = Told(),
+            ?check(not Again orelse now_ms() - Flooded >= 10000),
+            ?soon(Told),
             finish(T, K);
         false ->
             ok
