@@ -39,6 +39,9 @@
     depth :: pos_integer(), % number of functions of a stack that the node reports
     %% the choice of processes
     chooser = none :: none | pid(),
+    choice_ns = 0 :: non_neg_integer(), % work of the last choice
+    choice_us :: pos_integer(), % from then to the next one
+    choose = none :: none | reference(), % its timer
     numbers = #{} :: #{pid() => non_neg_integer()},
     processes = #{} :: #{non_neg_integer() => kprof_stack_choice:chosen()},
     named = #{} :: #{non_neg_integer() => true}, % the initial call is known
@@ -71,9 +74,10 @@
     choice = #{} :: #{atom() => non_neg_integer()}, % of the last choice
     %% cost
     looked_ns :: integer(),
-    own_ns = 0 :: non_neg_integer(), % since the last evaluation
+    own_ns = 0 :: non_neg_integer(), % since the last evaluation, without choices
     answers = [] :: [non_neg_integer()], % ns, since the last evaluation
     each_ns = 0 :: non_neg_integer(),
+    smooth = 0 :: non_neg_integer(), % without choices
     cost = 0 :: non_neg_integer()
 }).
 
@@ -91,13 +95,13 @@ last(Sampler) ->
     Ref.
 
 -spec init(pid(), options(), non_neg_integer()) -> no_return().
-init(Controller, #{interval_us := Us} = Options, Budget) ->
+init(Controller, #{interval_us := Us, period_ms := Ms} = Options, Budget) ->
     L = #l{
         options = Options, controller = erlang:monitor(process, Controller), budget = Budget, seed = erlang:phash2({self(), erlang:monotonic_time()}),
-        depth = kprof_stack_worker:depth(), interval_us = Us, pace_us = Us, mean_us = Us, next_us = now_us(), table = kprof_stack_table:new(), looked_ns = now_ns(),
+        depth = kprof_stack_worker:depth(), interval_us = Us, pace_us = Us, mean_us = Us, next_us = now_us(), choice_us = 1000 * Ms, table = kprof_stack_table:new(), looked_ns = now_ns(),
         births = kprof_stack_births:new(probe())
     },
-    self() ! choose,
+    self() ! {choose, none},
     erlang:send_after(?LOOK_MS, self(), look),
     self() ! tell,
     loop(plan_round(L)).
@@ -122,10 +126,8 @@ handle({seen, Events}, L) -> seen(Events, L);
 handle({sampled, Worker, _, Results, Skipped, Late}, L) -> sampled(Worker, Results, Skipped, Late, L);
 handle({chosen, Chooser, Chosen, Figures, Ns, Walks}, #l{chooser = Chooser} = L0) ->
     L = lists:foldl(fun(_, L1) -> started(L1) end, L0, lists:seq(1, Walks)),
-    chosen(Chosen, L#l{chooser = none, choice = Figures, own_ns = L#l.own_ns + Ns});
-handle(choose, #l{options = #{period_ms := Ms}} = L) ->
-    erlang:send_after(Ms, self(), choose),
-    choose(L);
+    chosen(Chosen, choice_later(Ns, L#l{chooser = none, choice = Figures}));
+handle({choose, Timer}, #l{choose = Timer} = L) -> choose(L);
 handle(tell, L) ->
     erlang:send_after(?TELL_MS, self(), tell),
     case L#l.blocked orelse L#l.n_samples > 0 orelse L#l.new_processes =/= [] of
@@ -152,13 +154,20 @@ handle(_, L) -> L.
 
 %% If a chooser is still running, no other one is started.
 choose(#l{options = #{who := inside}, seen = none, seed = Seed} = L) ->
-    chosen([], L#l{choice = #{matched => 0}, seen = kprof_stack_seen:new(Seed), masters = kprof_walk:masters()});
+    chosen([], choice_later(0, L#l{choice = #{matched => 0}, seen = kprof_stack_seen:new(Seed), masters = kprof_walk:masters()}));
 choose(#l{options = #{who := inside}} = L) ->
-    L#l{masters = kprof_walk:masters()};
+    choice_later(0, L#l{masters = kprof_walk:masters()});
 choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm := Vm}} = L) ->
-    started(L#l{chooser = kprof_stack_choice:start(Who, Vm)});
+    started(L#l{choose = none, chooser = kprof_stack_choice:start(Who, Vm)});
 choose(L) ->
-    L.
+    choice_later(0, L).
+
+%% After a choice that took so many ns of work. Choices may use half of the budget. The timer before, if there is one, does not count.
+choice_later(Ns, #l{options = #{period_ms := Ms}, budget = Budget} = L) ->
+    Us = kprof_stack_rate:period(1000 * Ms, Ns, erlang:system_info(schedulers_online), Budget - Budget div 2),
+    Timer = make_ref(),
+    erlang:send_after(Us div 1000, self(), {choose, Timer}),
+    L#l{choose = Timer, choice_ns = Ns, choice_us = Us}.
 
 %% The answer of a chooser that is still running would belong to an earlier request.
 unchosen(#l{chooser = none} = L) ->
@@ -381,11 +390,12 @@ look(#l{looked_ns = Then, answers = Answers, own_ns = Own, interval_us = Us, bud
     Now = now_ns(),
     Each = kprof_stack_rate:each(Answers, L0#l.each_ns),
     Cost = kprof_stack_rate:cost(length(Answers), Each, Own, (Now - Then) * erlang:system_info(schedulers_online)),
-    Smooth = (L0#l.cost + Cost) div 2,
+    Choices = kprof_stack_rate:cost(0, 0, L0#l.choice_ns, L0#l.choice_us * 1000 * erlang:system_info(schedulers_online)),
+    Smooth = (L0#l.smooth + Cost) div 2,
     Births = kprof_stack_births:look(probe(), Now div 1000000, L0#l.births),
-    L = gone_quiet(tell(L0#l{looked_ns = Now, answers = [], own_ns = 0, each_ns = Each, cost = Smooth, births = Births})),
+    L = gone_quiet(tell(L0#l{looked_ns = Now, answers = [], own_ns = 0, each_ns = Each, smooth = Smooth, cost = Smooth + Choices, births = Births})),
     case L#l.gate of
-        0 -> planned_every(kprof_stack_rate:next(Us, Asked, Smooth, Budget), L);
+        0 -> planned_every(kprof_stack_rate:next(Us, Asked, Smooth, Budget - min(Choices, Budget div 2)), L);
         _ -> L
     end.
 

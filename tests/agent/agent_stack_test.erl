@@ -32,6 +32,7 @@ tests() ->
         {stack_statuses, fun stack_statuses/1},
         {stack_weights_are_the_time, fun stack_weights_are_the_time/1},
         {stack_cost_is_kept, fun stack_cost_is_kept/1},
+        {stack_choices_keep_the_cost, fun stack_choices_keep_the_cost/1},
         {stack_gate_of_the_breaker, fun stack_gate_of_the_breaker/1},
         {stack_gate_of_the_lease, fun stack_gate_of_the_lease/1},
         {stack_stuck_process_holds_nobody_up, fun stack_stuck_process_holds_nobody_up/1},
@@ -442,6 +443,38 @@ stack_cost_is_kept(T) ->
     ?equal(maps:get(asked_us, Figures), 2000),
     ?check(maps:get(weight_us, Figures) >= 20000 * 11),
     rpc:call(T, agent_burn, stop, [Keeper]).
+
+%% Where the walk over all processes would cost more than the budget, it is made less often: a process that starts later is not
+%% chosen soon.
+stack_choices_keep_the_cost(T) ->
+    load(T, agent_burn),
+    Keeper = rpc:call(T, agent_burn, start, [1, 5000]),
+    K = start(T, #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}),
+    Options = #{who => {initial_call, {<<"agent_burn">>, <<"waits">>, 0}}, interval_us => 5000, period_ms => 500},
+    Started = fun() -> rpc:call(T, erlang, spawn, [agent_burn, waits, []]) end,
+    ok = ask(K, {limits, ?NO_LIMITS}),
+    ok = ask(K, {stacks, Options}),
+    St0 = listen(fun(#{processes := Processes}) -> map_size(Processes) =:= 1 end, state()),
+    ok = ask(K, {limits, #{max_cost => 10}}),
+    Until = agent_lib:now_ms() + 6000,
+    Matched = matched(Started, Until, [], St0),
+    ?check(length(lists:usort(Matched)) =< 6), % one each 0.5 s until the sampler knows the limit, and the one that is due then
+    ok = ask(K, {stacks, off}),
+    rpc:call(T, agent_burn, stop, [Keeper]),
+    finish(T, K),
+    nothing_left(T).
+
+%% How many processes each choice has found, while more are started all the time.
+matched(Started, Until, Seen, St0) ->
+    case agent_lib:now_ms() > Until of
+        true -> Seen;
+        false ->
+            P = Started(),
+            St = receive {ks, _, _, _, _, _, _, _, _} = M -> take(M, St0) after 200 -> St0 end,
+            Found = matched(Started, Until, [maps:get(matched, maps:get(figures, St)) | Seen], St),
+            exit(P, kill),
+            Found
+    end.
 
 gate_is(Gate) -> fun(#{figures := Figures}) -> maps:get(gate, Figures, none) =:= Gate end.
 
