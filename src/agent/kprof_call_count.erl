@@ -4,7 +4,7 @@
 %% many calls a counter is on for a part of each round, rounds get longer, and the last rate is used for the rest. A value of
 %% the controller; the caller passes the time of a step in native units. The time of calls is never counted (kprof_hazard: call_time).
 -module(kprof_call_count).
--export([new/4, step/2, latest/2, due/2, stop/1, held/1, per_second/2, rates/1, clear/2, left/2, call_count/2]).
+-export([new/4, step/2, is_early/2, latest/2, due/2, stop/1, held/1, per_second/2, rates/1, clear/2, left/2, call_count/2]).
 -export_type([counts/0]).
 
 -define(SLICE_MS, 40).
@@ -20,6 +20,7 @@
     tiers, % [{Ix | sent, MFA}] that can be counted
     count_ns, % cost of one count
     phase = rest,
+    counted = false, % they have been on for a slice
     on, % MFA => {Calls, At} as last read, for each counter that is on
     rate, % MFA => {Calls, Native}: calls in that time
     due, % Ix => calls not reported yet
@@ -63,11 +64,17 @@ step(Now, #c{phase = rest} = C) ->
 step(Now, #c{phase = count, began = Began} = C0) ->
     {Cost, C} = count_read(C0),
     Span = max(1, Now - Began),
-    Rest = #c{} = C#c{phase = rest},
+    Rest = #c{} = C#c{phase = rest, counted = true},
     case Cost * 1000 div (Span * schedulers()) > ?BUDGET of
         false -> {0, Rest};
         true -> {max(?ROUND_MS, min(?MOST_REST_MS, ms(Cost * 1000 div (?BUDGET * schedulers()) - Span))), off(Rest)}
     end.
+
+%% True: they have not been on for a whole slice yet, so nothing is known.
+-spec is_early(integer(), counts()) -> boolean().
+is_early(_, #c{counted = Counted, tiers = Tiers}) when Counted; Tiers =:= [] -> false;
+is_early(Now, #c{phase = count, began = Began}) -> ms(Now - Began) < ?SLICE_MS;
+is_early(_, _) -> true.
 
 %% Reads the counters that have been on for a while, without waiting for the end of the round. For rates/1, due/2 and stop/1 only:
 %% the next step would count these calls for the whole round.

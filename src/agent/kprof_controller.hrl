@@ -37,7 +37,7 @@
     walker = none :: none | pid(), % the process that sets flags of all processes now
     flagged = false :: boolean(), % since the last walk, `init` was seen to have the flags
     tokens = false :: boolean(), % requests had some
-    slow_start = none :: none | reference(), % its timer
+    slow_start = none :: none | reference() | interrupted, % its timer; interrupted: by a capture
     breaker_timer = none :: none | reference(), % of the breaker's next step
     count_timer = none :: none | reference() % of the counters' next step
 }).

@@ -3,7 +3,7 @@
 %% process.
 -module(kprof_limits).
 -export_type([evaluated/0]).
--export([affordable/1, detail_state/1, detail_flags/2, with_detail/2, flood/2, limits/2, nudged/1, adjust/1, begin_at/2, calls_of_request/1, new_relay/1]).
+-export([affordable/1, detail_state/1, detail_flags/2, with_detail/2, flood/2, limits/2, nudged/1, adjust/1, begin_at/2, twice_calls_of_request/1, new_relay/1]).
 
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
@@ -140,13 +140,13 @@ ticket_rate(#s{limits = #limits{ticket = {Then, Before}}}) ->
 
 events(S) -> kprof_link:counter(?SENT, S) + kprof_link:counter(?DROPPED, S).
 
-%% For the pacer: how many calls count as sampled for a sampled request; 0: none does. With a limit of cost, half more than its
+%% For the pacer: two times the number of calls that count as sampled for a sampled request; 0: none does. With a limit of cost, half more than its
 %% traced calls: a node that is fully loaded makes fewer calls than are due. Without one, the operator wants as much as possible, and
 %% the relay finds out what that is.
--spec calls_of_request(state()) -> non_neg_integer().
-calls_of_request(#s{part_time = #part_time{phase = Phase}}) when Phase =/= off -> 0; % it samples many calls in a short time
-calls_of_request(#s{limits = #limits{max = #{max_cost := 0}}}) -> 1;
-calls_of_request(S) -> traced_calls(S) * 3 div 2.
+-spec twice_calls_of_request(state()) -> non_neg_integer().
+twice_calls_of_request(#s{part_time = #part_time{phase = Phase}}) when Phase =/= off -> 0; % it samples many calls in a short time
+twice_calls_of_request(#s{limits = #limits{max = #{max_cost := 0}}}) -> 2;
+twice_calls_of_request(S) -> 3 * traced_calls(S).
 
 %% As measured. Until then, each tier once: it is better to cut sampling once too much in a flood than to notice it when the relay is
 %% behind.

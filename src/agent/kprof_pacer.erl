@@ -8,7 +8,7 @@
 
 -define(LEAST_SAMPLED, 500). % minimum number of sampled calls, so that a short burst does not count
 
--record(p, {relay, controller, ms = ?TICK_MS, state = running, sample = 1, calls = 1, ticket = 0, at}). % calls: traced calls of a sampled request
+-record(p, {relay, controller, ms = ?TICK_MS, state = running, sample = 1, twice = 2, ticket = 0, at}). % twice: two times the traced calls of a sampled request
 
 -spec start(pid(), pid()) -> pid().
 start(Relay, Controller) -> spawn_opt(?MODULE, init, [Relay, Controller], [link, {priority, high}]).
@@ -19,7 +19,7 @@ init(Relay, Controller) -> pace(#p{relay = Relay, controller = Controller, ticke
 pace(#p{ms = Ms} = P) ->
     receive
         kick -> woken(counted(P));
-        {sample, N, Calls} -> pace(P#p{sample = N, calls = Calls, ticket = kprof_node:ticket(), at = erlang:monotonic_time()})
+        {sample, N, Twice} -> pace(P#p{sample = N, twice = Twice, ticket = kprof_node:ticket(), at = erlang:monotonic_time()})
     after Ms -> woken(counted(P))
     end.
 
@@ -33,15 +33,15 @@ done(#p{relay = Relay} = P) ->
         {done, Next} ->
             erlang:suspend_process(Relay, [asynchronous]),
             pace(P#p{ms = Next, state = suspended});
-        {sample, N, Calls} ->
-            done(P#p{sample = N, calls = Calls, ticket = kprof_node:ticket(), at = erlang:monotonic_time()})
+        {sample, N, Twice} ->
+            done(P#p{sample = N, twice = Twice, ticket = kprof_node:ticket(), at = erlang:monotonic_time()})
     after ?TICK_MS -> done(counted(P))
     end.
 
-counted(#p{relay = Relay, controller = Controller, sample = N, calls = Calls, ticket = Before, at = Then} = P) ->
+counted(#p{relay = Relay, controller = Controller, sample = N, twice = Twice, ticket = Before, at = Then} = P) ->
     Now = erlang:monotonic_time(),
     Ticket = kprof_node:ticket(),
-    Sampled = kprof_spec:tickets(Before, Ticket) * Calls div N,
+    Sampled = kprof_spec:tickets(Before, Ticket) * Twice div (2 * N),
     Us = erlang:convert_time_unit(Now - Then, native, microsecond),
     PerS = Sampled * 1000000 div max(1, Us),
     Sampled > ?LEAST_SAMPLED andalso PerS > ?MOST_SAMPLED andalso (Controller ! {flood, Relay, {calls, PerS, N}}),

@@ -90,17 +90,30 @@ begin_tracing(#s{tracing = #tracing{on = false, wanted = true, paused = none, sp
         0 ->
             trace_on(resample(S0));
         _ ->
-            Timer = make_ref(),
-            S = counting(with_relay(S0#s{tracing = S0#s.tracing#tracing{paused = slow_start}})),
-            erlang:send_after(?SLOW_START_MS, self(), {slow_start, Timer}),
-            kprof_heartbeat:send(S#s{tracing = S#s.tracing#tracing{slow_start = Timer}})
+            kprof_heartbeat:send(slow_start_later(counting(with_relay(S0#s{tracing = S0#s.tracing#tracing{paused = slow_start}}))))
     end;
 begin_tracing(S) ->
     trace_on(resample(S)).
 
 %% Counting is over. The counts set the sampling and are not reported. If even unsampled calls cost too much, the breaker opens.
 -spec slow_start_over(state()) -> state().
-slow_start_over(#s{tracing = #tracing{paused = slow_start}, count = Count0} = S0) when Count0 =/= none ->
+slow_start_over(#s{tracing = #tracing{paused = slow_start}, count = Count} = S) when Count =/= none ->
+    case kprof_call_count:is_early(erlang:monotonic_time(), Count) of
+        true -> slow_start_later(S);
+        false -> slow_start_counted(S)
+    end;
+slow_start_over(#s{tracing = #tracing{paused = slow_start}} = S) ->
+    slow_start_later(case kprof_link:is_silent(S) of true -> S; false -> counting(S) end);
+slow_start_over(S) ->
+    S.
+
+%% When its counters may have counted for long enough; again if a new trace configuration has started them again meanwhile.
+slow_start_later(#s{tracing = Tracing} = S) ->
+    Timer = make_ref(),
+    erlang:send_after(?SLOW_START_MS, self(), {slow_start, Timer}),
+    S#s{tracing = Tracing#tracing{slow_start = Timer}}.
+
+slow_start_counted(#s{count = Count0} = S0) ->
     {_, Count} = kprof_call_count:step(erlang:monotonic_time(), Count0),
     Affordable = kprof_limits:affordable(S0#s{count = Count}),
     kprof_call_count:stop(Count),
@@ -111,11 +124,7 @@ slow_start_over(#s{tracing = #tracing{paused = slow_start}, count = Count0} = S0
             {part, N} -> trace_part_time(N, S);
             {error, Text} -> stays_open(Text, S)
         end
-    );
-slow_start_over(#s{tracing = #tracing{paused = slow_start}} = S) ->
-    kprof_heartbeat:send(trace_on(S#s{tracing = S#s.tracing#tracing{paused = none, slow_start = none}}));
-slow_start_over(S) ->
-    S.
+    ).
 
 %% This costs so little that the breaker can close without a try.
 trace_part_time(N, #s{breaker = B} = S) ->
@@ -136,14 +145,15 @@ trace_on(S) ->
 
 %% For a capture (below OTP 27, where there is one trace) and for a full trace: the tiers pause.
 -spec pause_for_capture(state()) -> state().
-pause_for_capture(S0) ->
+pause_for_capture(#s{tracing = #tracing{paused = Before}} = S0) ->
     S = trace_off(counting_off(S0)),
-    S#s{tracing = S#s.tracing#tracing{paused = capture}}.
+    S#s{tracing = S#s.tracing#tracing{paused = capture, slow_start = if Before =:= slow_start -> interrupted; true -> none end}}.
 
 -spec go_on_after_lease(state()) -> state().
 go_on_after_lease(#s{tracing = Tracing} = S) -> kprof_heartbeat:send(begin_tracing(S#s{tracing = Tracing#tracing{paused = none}})).
 
 -spec go_on_after_capture(state()) -> state().
+go_on_after_capture(#s{tracing = #tracing{paused = capture, slow_start = interrupted}} = S) -> go_on_after_lease(S);
 go_on_after_capture(#s{tracing = #tracing{paused = capture}} = S) -> trace_on(resample(S#s{tracing = S#s.tracing#tracing{paused = none}}));
 go_on_after_capture(S) -> S.
 
@@ -248,9 +258,7 @@ overload(Text, #s{breaker = B0} = S0) ->
     NextS = (kprof_breaker:next_ms(kprof_node:now_ms(), B) + 999) div 1000,
     S = kprof_link:event_kept(overload, kprof_text:format("breaker open: ~ts; next try in ~b s", [Text, NextS]), S1),
     S#s.relay ! off,
-    kprof_stacks:gate(S),
-    kprof_full:cancel(breaker, S),
-    counting(walk_off(kprof_heartbeat:send(step_later(S#s{tracing = S#s.tracing#tracing{on = false, paused = overload}, breaker = B})))).
+    counting(walk_off(kprof_heartbeat:send(step_later(opened(S#s{tracing = S#s.tracing#tracing{on = false, paused = overload}, breaker = B}))))).
 
 %% A reason of the controller, or of kprof-top.
 -spec trip(binary(), state()) -> state().
@@ -263,7 +271,12 @@ trip(Text, S) ->
 stays_open(Text, #s{breaker = B0} = S) ->
     B = kprof_breaker:trip(kprof_node:now_ms(), B0),
     Told = kprof_link:event_kept(overload, kprof_text:format("breaker open: ~ts", [Text]), S),
-    counting(kprof_heartbeat:send(step_later(Told#s{tracing = Told#s.tracing#tracing{on = false, paused = overload}, breaker = B}))).
+    counting(kprof_heartbeat:send(step_later(opened(Told#s{tracing = Told#s.tracing#tracing{on = false, paused = overload}, breaker = B})))).
+
+%% What else ends, or pauses.
+opened(S) ->
+    kprof_stacks:gate(S),
+    kprof_full:cancel(breaker, S).
 
 %% While tracing is paused because the lease has ended, or for a capture, the breaker does not advance.
 -spec breaker(state()) -> state().
@@ -460,7 +473,7 @@ all_the_time(S0) ->
 weigh(#s{relay = Relay, pacer = Pacer} = S) ->
     N = kprof_sampling:in_force(S),
     Relay ! {weight, N, erlang:monotonic_time()},
-    Pacer ! {sample, kprof_sampling:momentary(S), kprof_limits:calls_of_request(S)}.
+    Pacer ! {sample, kprof_sampling:momentary(S), kprof_limits:twice_calls_of_request(S)}.
 
 %% Stops all tracing by the control word (the brake), whatever patterns are set.
 brake(#s{beside = false}) -> kprof_spec:cut(brake);

@@ -17,6 +17,7 @@
 -define(TIME, 5).
 -define(NO_FUNCTION, 6).
 -define(TOO_MANY, 7).
+-define(BREAKER, 8).
 -define(CANCELED, 12).
 -define(DIED, 13).
 -define(CALL, 0).
@@ -41,6 +42,7 @@ tests() ->
         {full_connection, fun full_connection/1},
         {full_tiers_go_on, fun full_tiers_go_on/1},
         {full_config_meanwhile, fun full_config_meanwhile/1},
+        {full_ends_with_the_breaker, fun full_ends_with_the_breaker/1},
         {full_tracer_killed, fun full_tracer_killed/1},
         {full_controller_killed, fun full_controller_killed/1},
         {full_all_killed, fun full_all_killed/1},
@@ -406,6 +408,28 @@ full_config_meanwhile(T) ->
     end),
     finish(T, K),
     nothing_left(T).
+
+%% Also if tracing does not begin, because unsampled calls would cost too much. Below OTP 27 a full trace has no tracing beside it.
+full_ends_with_the_breaker(T) ->
+    case isolated(T) of
+        true ->
+            work(T),
+            K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
+            P = process(T, calls),
+            Follows = #{who => {pids, [numbers(T, P)]}, modules => {some, [<<"agent_full_work">>], []}, run_ms => 10 * ?PATIENCE},
+            #{reason := ?BREAKER} = full(K, Follows, 3, fun() -> ok = ask(K, {trip, <<"a test">>}) end),
+            Workers = rpc:call(T, agent_load, counting, [1, 1]),
+            ok = ask(K, {tracing, false}),
+            ok = ask(K, {limits, #{max_cost => 1, cooldown_ms => 10 * ?PATIENCE}}),
+            drain(),
+            #{reason := ?BREAKER} = full(K, Follows, 3, fun() -> ok = ask(K, {tracing, true}) end),
+            receive {ke, overload, <<"breaker open: unsampled calls would cost", _/binary>>} -> ok after ?PATIENCE -> error(not_opened) end,
+            [exit(Pid, kill) || Pid <- [P | Workers]],
+            finish(T, K),
+            nothing_left(T);
+        false ->
+            ok
+    end.
 
 %% ---- Whoever is killed: nothing is left ----
 

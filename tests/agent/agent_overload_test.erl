@@ -27,6 +27,7 @@ tests() ->
         {cost_is_reckoned, fun cost_is_reckoned/1},
         {cost_at_another_speed, fun cost_at_another_speed/1},
         {budget_is_obeyed, fun budget_is_obeyed/1},
+        {a_config_in_slow_start_is_counted, fun a_config_in_slow_start_is_counted/1},
         {a_stopped_reader_blocks_nobody, fun a_stopped_reader_blocks_nobody/1}
     ].
 
@@ -216,6 +217,40 @@ a_blocked_link_trips(T) ->
     os:cmd("kill -9 " ++ Os),
     gone(T),
     nothing_left(T).
+
+%% A new configuration starts the counters again: tracing begins only when these have counted, whenever that is. With this load and
+%% limit it never begins.
+a_config_in_slow_start_is_counted(T) ->
+    Config = trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]),
+    K = traced(T, Config),
+    ok = ask(K, {tracing, false}),
+    ok = ask(K, {limits, #{max_cost => 1, cooldown_ms => 10 * ?PATIENCE}}),
+    Workers = run_forever_tight(T),
+    messages(K),
+    drain(),
+    [
+        begin
+            ok = ask(K, {tracing, true}),
+            receive after Ms -> ok end,
+            {ok, _} = ask(K, {config, Config}),
+            never_begins(Ms),
+            ok = ask(K, {tracing, false})
+        end
+     || Ms <- [30, 60, 80, 85, 90, 95]
+    ],
+    %% below OTP 27 tracing pauses for a capture
+    ok = ask(K, {tracing, true}),
+    ok = ask(K, {capture, 0}),
+    never_begins(capture),
+    stop_workers(Workers),
+    finish(T, K).
+
+never_begins(When) ->
+    receive
+        {ke, overload, <<"breaker open: unsampled calls would cost", _/binary>>} -> ok;
+        {kb, _, _, _, _} -> error({began, When})
+    after ?PATIENCE -> error(not_opened)
+    end.
 
 %% With a limit of events per second the sampling rate is adjusted: no trip, and the events stay below the limit.
 sampling_is_steered(T) ->
