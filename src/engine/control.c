@@ -17,6 +17,7 @@
  * slow, pings are sent at this interval, up to this many. */
 #define PING_SOON_MS   250
 #define PING_SOON_MOST 8
+#define RETRIES        5 /* of a configuration without an answer, each after a ping that had one */
 #define DELAY_FIRST_MS 500
 #define DELAY_MOST_MS  30000
 #define CALM_NS        UINT64_C(10000000000) /* a connection that lasted this long was stable */
@@ -39,6 +40,9 @@ struct control {
     struct session_receipt receipt;
     struct trace_config applied;
     uint64_t applied_gen;
+    bool unsure;    /* the last configuration failed: the node may have some of it */
+    unsigned tries; /* that are left for it */
+    bool retry;
     uint64_t pinged_ns;
     unsigned soon; /* pings in a row that were sent while the offset of the clock was uncertain */
     uint32_t seed;
@@ -114,6 +118,16 @@ static void wait_ms(struct control *c, int ms)
     pthread_cond_timedwait(&c->work, &c->lock, &t);
 }
 
+/* Sends one request; lock held at entry, not at exit. */
+static void work_ask(struct control *c, struct session *s)
+{
+    struct control_job *a = control_queue_take(&c->queue);
+
+    pthread_mutex_unlock(&c->lock);
+    give(c, control_answer(s, a));
+    control_job_free(a);
+}
+
 static bool apply_tracing(struct control *c, struct session *s, bool on, struct err *e)
 {
     if (agent_request_tracing(s, on, e) < 0)
@@ -125,17 +139,28 @@ static bool apply_tracing(struct control *c, struct session *s, bool on, struct 
     return true;
 }
 
+/* Between two requests of a configuration. */
+static void pass_trip(struct control *c, struct session *s)
+{
+    pthread_mutex_lock(&c->lock);
+    if (c->queue.trip)
+        work_ask(c, s);
+    else
+        pthread_mutex_unlock(&c->lock);
+}
+
 /* Sends the configuration to the node. False: the request failed. */
 static bool apply(struct control *c, struct session *s, const struct trace_config *w, uint64_t gen,
                   struct err *e)
 {
-    bool fresh = c->applied_gen == 0;
+    bool fresh = c->applied_gen == 0 || c->unsure;
 
     if (fresh || !trace_config_same_limits(&c->applied, w)) {
         if (agent_request_limits(s, w, e) < 0)
             return false;
         trace_config_take_limits(&c->applied, w); /* the limits are set, even if the rest fails */
     }
+    pass_trip(c, s);
     if (fresh || !trace_config_same_config(&c->applied, w)) {
         struct result *r = result_new(RESULT_CONFIGURED);
         r->gen = gen;
@@ -154,11 +179,25 @@ static bool apply(struct control *c, struct session *s, const struct trace_confi
             return false;
         c->applied.sample = w->sample;
     }
+    pass_trip(c, s);
     bool tracing = w->tracing && w->n > 0; /* no process gets a flag while there is no tier */
-    if (c->applied.tracing != tracing && !apply_tracing(c, s, tracing, e))
+    if ((c->unsure || c->applied.tracing != tracing) && !apply_tracing(c, s, tracing, e))
         return false;
-    c->applied_gen = gen;
     return true;
+}
+
+/* After a failure, what the node has is not known: the next configuration is sent as a whole. If no
+ * answer came, this one is sent again. */
+static bool configure(struct control *c, struct session *s, const struct trace_config *w,
+                      uint64_t gen, struct err *e)
+{
+    bool again = c->applied_gen == gen;
+
+    c->retry = false;
+    c->unsure = !apply(c, s, w, gen, e);
+    c->applied_gen = gen;
+    c->tries = !session_unanswered(s) ? 0 : again ? c->tries - 1 : RETRIES;
+    return !c->unsure;
 }
 
 void control_alive(struct control *c)
@@ -183,7 +222,12 @@ static int ping(struct control *c, struct session *s, struct err *e)
     uint64_t now = clock_mono_ns(), age_ns = at && now > at ? now - at : 0;
     c->pinged_ns = now;
     c->soon = clock_is_precise(c) ? 0 : c->soon + (c->soon < PING_SOON_MOST);
-    return age_ns < ALIVE_NS ? agent_request_ping(s, age_ns / 1000000u, e) : 0;
+    if (age_ns >= ALIVE_NS)
+        return 0;
+    if (agent_request_ping(s, age_ns / 1000000u, e) < 0)
+        return -1;
+    c->retry = c->unsure && c->tries > 0;
+    return 0;
 }
 
 static int ping_every_ms(const struct control *c)
@@ -200,16 +244,6 @@ static bool ping_overdue(const struct control *c)
     return clock_mono_ns() - c->pinged_ns > 2 * (uint64_t)ping_every_ms(c) * 1000000u;
 }
 
-/* Sends one request; lock held at entry, not at exit. */
-static void work_ask(struct control *c, struct session *s)
-{
-    struct control_job *a = control_queue_take(&c->queue);
-
-    pthread_mutex_unlock(&c->lock);
-    give(c, control_answer(s, a));
-    control_job_free(a);
-}
-
 /* One piece of work, lock held at entry and exit. False: the session has ended. */
 static bool work(struct control *c, struct session *s)
 {
@@ -218,14 +252,11 @@ static bool work(struct control *c, struct session *s)
 
     if (c->queue.trip) { /* before everything else in the queue, even a configuration */
         work_ask(c, s);
-    } else if (c->gen != c->applied_gen) {
+    } else if (c->gen != c->applied_gen || c->retry) {
         struct trace_config w = c->trace_config;
         uint64_t gen = c->gen;
         pthread_mutex_unlock(&c->lock);
-        ok = apply(c, s, &w, gen, &e);
-        if (!ok)
-            c->applied_gen =
-                gen; /* the error is reported below, and the configuration is not sent again */
+        ok = configure(c, s, &w, gen, &e); /* an error is reported below */
     } else if (ping_overdue(c)) {
         pthread_mutex_unlock(&c->lock);
         ok = ping(c, s, &e) == 0;
@@ -311,6 +342,7 @@ static bool serve(struct control *c, struct session *s, struct err *why)
 
     memset(&c->applied, 0, sizeof c->applied);
     c->applied_gen = 0;
+    c->unsure = c->retry = false;
     pthread_mutex_lock(&c->lock);
     while (!c->stop && work(c, s))
         ;
@@ -318,7 +350,7 @@ static bool serve(struct control *c, struct session *s, struct err *why)
     down(c);
     pthread_mutex_unlock(&c->lock);
     if (stop) {
-        if (c->applied.tracing)
+        if (c->applied.tracing || c->unsure)
             agent_request_tracing(s, false, &e);
         session_close(s, &c->receipt);
     } else {

@@ -32,8 +32,9 @@ struct session {
     bool want_rpc, lost;
     struct err why;
     uint64_t refs;
-    bool asking;       /* a thread waits for the agent's answer */
-    struct buf urgent; /* request that the waiting thread sends; empty: none */
+    bool asking;       /* a thread is in session_request, also in the calls that load the tools */
+    bool unanswered;   /* the last call ended because no answer came in time */
+    struct buf urgent; /* request that this thread sends; empty: none */
 };
 
 /* ---- session_link ---- */
@@ -41,6 +42,10 @@ struct session {
 struct session *session_new(const struct session_opts *o);
 int session_listen(struct session *s, struct err *e); /* starts the reader of s->conn */
 void session_free(struct session *s);
+
+/* While it is on, session_request_urgent takes requests, which this thread sends: at the end at the
+ * latest. */
+void session_takes_urgent(struct session *s, bool on);
 
 /* As session_request, but returns the answer of an agent without tools, too. */
 int session_ask(struct session *s, const struct buf *request, struct buf *answer, int timeout_ms,

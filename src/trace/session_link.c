@@ -122,6 +122,14 @@ static void *read_loop(void *arg)
     return NULL;
 }
 
+bool session_unanswered(struct session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool unanswered = s->unanswered;
+    pthread_mutex_unlock(&s->lock);
+    return unanswered;
+}
+
 bool session_lost(struct session *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -172,6 +180,7 @@ static int wait_answer(struct session *s, uint64_t ref, struct buf *answer, int 
             break; /* the answer came, or the connection was lost, while the lock was released */
         if (pthread_cond_timedwait(&s->came, &s->lock, &until) == ETIMEDOUT && s->got != ref) {
             s->want = 0;
+            s->unanswered = true;
             return err_set(e,
                            "%s did not answer %s within %d ms: the node may be too busy; try again "
                            "or raise the priority of the node",
@@ -192,6 +201,7 @@ static uint64_t expect(struct session *s, bool rpc)
     pthread_mutex_lock(&s->lock);
     s->want = ++s->refs;
     s->want_rpc = rpc;
+    s->unanswered = false;
     s->sent_ns = clock_mono_ns();
     uint64_t ref = s->want;
     pthread_mutex_unlock(&s->lock);
@@ -222,13 +232,19 @@ int session_ask(struct session *s, const struct buf *request, struct buf *answer
     buf_release(&m);
     if (rc == 0) {
         pthread_mutex_lock(&s->lock);
-        s->asking = true;
         rc = wait_answer(s, ref, answer, timeout_ms, "a request", e);
-        s->asking = false;
-        send_urgent(s); /* a request that arrived at the end of the wait */
         pthread_mutex_unlock(&s->lock);
     }
     return rc;
+}
+
+void session_takes_urgent(struct session *s, bool on)
+{
+    pthread_mutex_lock(&s->lock);
+    s->asking = on;
+    if (!on)
+        send_urgent(s); /* a request that arrived after the last wait */
+    pthread_mutex_unlock(&s->lock);
 }
 
 bool session_request_urgent(struct session *s, const struct buf *request)

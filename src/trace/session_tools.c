@@ -48,13 +48,18 @@ int session_request(struct session *s, const struct buf *request, struct buf *an
                     int timeout_ms, struct err *e)
 {
     struct etf c;
-    int rc = session_ask(s, request, answer, timeout_ms, e);
 
+    session_takes_urgent(s, true);
+    int rc = session_ask(s, request, answer, timeout_ms, e);
     if (rc < 0)
-        return rc;
+        goto out;
     etf_init(&c, answer->data, answer->len);
     if (!etf_is_atom(&c, "tools"))
-        return 0;
+        goto out;
     rc = load_tools(s, timeout_ms, e);
-    return rc < 0 ? rc : session_ask(s, request, answer, timeout_ms, e);
+    if (rc == 0)
+        rc = session_ask(s, request, answer, timeout_ms, e);
+out:
+    session_takes_urgent(s, false);
+    return rc;
 }

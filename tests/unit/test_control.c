@@ -31,7 +31,10 @@ static struct {
     struct peer *peer[PEERS];
     _Atomic unsigned opened; /* number of peers */
     atomic_bool hold;        /* requests are not answered for now */
-    _Atomic unsigned trips, held;
+    atomic_bool hold_rpc;    /* nor calls of functions */
+    atomic_bool tools;       /* needed, as the agent says */
+    atomic_bool garbage;     /* the answer to a configuration */
+    _Atomic unsigned trips, held, held_rpcs, configs, tracing;
     _Atomic uint64_t held_ref;
     _Atomic uint64_t wakes;
 } net;
@@ -50,6 +53,12 @@ static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *o
     (void)p;
     if (is_what(h, "trip"))
         net.trips++;
+    if (is_what(h, "tracing"))
+        net.tracing++;
+    if (h->rpc && net.hold_rpc) {
+        net.held_rpcs++;
+        return false;
+    }
     bool question = !is_what(h, "trip") && !is_what(h, "limits") && !is_what(h, "tracing") &&
                     !is_what(h, "ping") && !is_what(h, "detach") && !h->rpc;
     if (question && net.hold) {
@@ -57,7 +66,17 @@ static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *o
         net.held++;
         return false;
     }
-    if (is_what(h, "alive") || is_what(h, "who"))
+    if (is_what(h, "config") && !net.garbage) {
+        net.configs++;
+        enc_tuple(out, 2);
+        enc_atom(out, "ok");
+        enc_nil(out);
+    } else if (is_what(h, "config")) {
+        net.configs++;
+        enc_nil(out);
+    } else if (question && net.tools)
+        enc_atom(out, "tools");
+    else if (is_what(h, "alive") || is_what(h, "who"))
         enc_nil(out);
     else
         enc_atom(out, "ok");
@@ -93,7 +112,7 @@ struct seen {
     struct intern *names;
     struct stream *stream;
     unsigned answers[QUESTIONS], failed[QUESTIONS];
-    unsigned connected, lost;
+    unsigned connected, lost, troubles;
     uint64_t end_ns;
     char last[600]; /* why a request failed */
 };
@@ -133,6 +152,8 @@ static void take(struct seen *s)
             s->connected++;
         else if (r->kind == RESULT_LOST)
             s->lost++;
+        else if (r->kind == RESULT_TROUBLE)
+            s->troubles++;
         else if (r->question_id) {
             assert_true(r->question_id < QUESTIONS);
             s->answers[r->question_id]++;
@@ -243,6 +264,76 @@ static void a_trip_waits_for_nobody(void **state)
         if (a_trip_overtakes())
             return;
     fail_msg("a request timed out in each of 5 tries");
+}
+
+/* The tools of the agent are loaded for a request, which takes calls of functions on the node. */
+static void a_trip_overtakes_the_tools(void **state)
+{
+    static struct seen s;
+
+    (void)state;
+    begin(&s);
+    UNTIL(&s, s.connected);
+    net.tools = net.hold_rpc = true;
+    uint64_t first = dead_question(&s);
+    UNTIL(&s, net.held_rpcs == 1);
+    control_ask(s.c, CONTROL_TRIP, 0, "behind", NULL, 0);
+    UNTIL(&s, net.trips == 1);
+    take(&s);
+    assert_int_equal(s.answers[first], 0); /* it still waits for the first call */
+    assert_int_equal(net.held_rpcs, 1);
+    net.tools = net.hold_rpc = false;
+    UNTIL(&s, s.answers[first]);
+    end(&s);
+}
+
+static void configured(struct seen *s, bool tracing)
+{
+    struct trace_config w = {.n = 1, .sample = 1, .tracing = tracing};
+
+    control_configure(s->c, &w);
+}
+
+/* What the node has after a failure is not known: the configuration before it is sent again, too.
+ */
+static void a_failed_configuration_is_not_taken_for_applied(void **state)
+{
+    static struct seen s;
+    struct trace_config more = {.n = 2, .sample = 1, .tracing = true};
+
+    (void)state;
+    begin(&s);
+    UNTIL(&s, s.connected);
+    configured(&s, true);
+    UNTIL(&s, net.configs == 1 && net.tracing == 1);
+    net.garbage = true;
+    control_configure(s.c, &more);
+    UNTIL(&s, net.configs == 2 && s.troubles == 1);
+    net.garbage = false;
+    configured(&s, true);
+    UNTIL(&s, net.configs == 3 && net.tracing == 2);
+    /* it succeeded: only what differs is sent */
+    configured(&s, false);
+    UNTIL(&s, net.tracing == 3);
+    assert_int_equal(net.configs, 3);
+    end(&s);
+}
+
+/* The node was too busy for the first configuration, and answers a ping: it gets it again. */
+static void a_configuration_without_an_answer_is_sent_again(void **state)
+{
+    static struct seen s;
+
+    (void)state;
+    begin(&s);
+    UNTIL(&s, s.connected);
+    net.hold = true;
+    configured(&s, true);
+    UNTIL(&s, net.held == 1);
+    UNTIL(&s, s.troubles == 1);
+    net.hold = false;
+    UNTIL(&s, net.configs == 1 && net.tracing == 1);
+    end(&s);
 }
 
 /* When a connection is lost, its waiting and running requests are refused before the loss is
@@ -360,6 +451,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trip_has_its_own_place),
         cmocka_unit_test(a_trip_waits_for_nobody),
+        cmocka_unit_test(a_trip_overtakes_the_tools),
+        cmocka_unit_test(a_failed_configuration_is_not_taken_for_applied),
+        cmocka_unit_test(a_configuration_without_an_answer_is_sent_again),
         cmocka_unit_test(a_lost_connection_refuses_what_it_was_asked),
         cmocka_unit_test(the_next_connection_does_not_answer_for_the_last),
         cmocka_unit_test(an_uncertain_clock_is_asked_soon),
