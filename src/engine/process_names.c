@@ -89,7 +89,8 @@ void process_names_ask(struct engine *g, const struct snapshot *s, uint64_t now_
     uint64_t pids[PROCESS_NAMES / 4];
     size_t n = 0;
 
-    if (!g->control || g->state != ENGINE_UP || now_ns < g->process_names.next_ns)
+    if (!g->control || g->state != ENGINE_UP || g->process_names.asked ||
+        now_ns < g->process_names.next_ns)
         return;
     for (size_t i = 0; i < s->why.n; i++)
         if (s->why.of[i].pid)
@@ -109,6 +110,7 @@ void process_names_ask(struct engine *g, const struct snapshot *s, uint64_t now_
     }
     if (n) {
         g->process_names.next_ns = now_ns + WHO_ASK_NS;
+        g->process_names.asked = true; /* on a busy node an answer may take seconds */
         control_ask(g->control, CONTROL_WHO, 0, NULL, pids, n);
     }
 }
@@ -128,6 +130,7 @@ void process_names_take(struct engine *g, struct result *r)
 {
     const char *line = r->text;
 
+    g->process_names.asked = false;
     if (r->failed) {
         forget(g, r);
         return;

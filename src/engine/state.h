@@ -99,7 +99,8 @@ struct process_name {
 struct process_names {
     struct process_name of[PROCESS_NAMES]; /* round robin */
     size_t n;
-    uint64_t next_ns;
+    uint64_t next_ns;      /* no question before that */
+    bool asked;            /* a question is under way */
     uint64_t lost_wall_ns; /* when the connection was last lost */
     uint64_t
         vm_wall_ns; /* when the connection to the earlier VM was lost; 0: the VM has not changed */
