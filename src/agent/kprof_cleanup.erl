@@ -8,8 +8,8 @@
 %%
 %% Invariant: patterns are removed first, so that nothing more is traced; then flags, process by process; then tokens.
 -module(kprof_cleanup).
--export([stop_tracing/1, all/1, relay_died/1, all_died/1, reap/1, leaving/0, gone/2, slot/0]).
--export_type([plan/0, receipt/0]).
+-export([stop_tracing/1, all/1, relay_died/1, all_died/1, reap/1, reap_at_last/1, leaving/0, gone/2, slot/0]).
+-export_type([plan/0, receipt/0, reaper/0]).
 
 -type plan() :: #{
     session := kprof_spec:session(), relay := none | pid(), set := kprof_patterns:set(), new := boolean(), tcw := {integer(), integer()},
@@ -21,7 +21,12 @@
     patterns := non_neg_integer(), flags := non_neg_integer(), tokens := kprof_tokens:drained(), holders := non_neg_integer(), session := ended | none
 }.
 
+%% The process that unloads the modules; or what it is started with, if the node had no room for it.
+-type reaper() :: pid() | {list(), list()}.
+
 -define(LAST_CALLS_MS, 100).
+-define(REAPER_MS, 50).
+-define(REAPER_TRIES, 12000). % 10 minutes
 
 %% Called by the relay to stop tracing at once, with the control word. Removing the patterns takes longer on a busy node. The
 %% controller removes the flags.
@@ -51,7 +56,10 @@ last_calls(#{tokens := true, session := Session, set := Set, relay := Relay} = P
 last_calls(Plan) ->
     Plan.
 
-drained(Own, Isolated, Epoch, #{tokens := true}) -> kprof_tokens:drain(Own, Isolated, Epoch);
+drained(Own, Isolated, Epoch, #{tokens := true}) ->
+    Drained = kprof_tokens:drain(Own, Isolated, Epoch),
+    kprof_spec:send_left(Isolated, kprof_tokens:clearing()), % of a drain whose caller was killed
+    Drained;
 drained(_, _, _, _) -> {none, 0}.
 
 own(#{session := Session, relay := Relay}) when Session =/= none, is_pid(Relay) -> {Session, Relay};
@@ -104,7 +112,7 @@ all_died(_) ->
 %% agent ends (kprof_node:load/2). The controller ends it, or its link if the controller was killed; if the code server has its
 %% request by then, the tools are loaded before the last step, which unloads them. Without that, the last step has nothing to do,
 %% like the first purge of a module unless it was loaded twice. On some VMs a purge can block forever, and the code server with it.
--spec reap([pid() | none]) -> pid().
+-spec reap([pid() | none]) -> reaper().
 reap(Pids) ->
     Text =
         "lists:foreach(fun(P) -> R = erlang:monitor(process, P), receive {'DOWN', R, _, _, _} -> ok after 30000 -> ok end end, Pids),"
@@ -118,7 +126,24 @@ reap(Pids) ->
         {'Controller', list_to_atom("kprof_controller_" ++ slot())},
         {'Modules', [kprof_tools, ?MODULE:module_info(module), kprof_tools]}
     ],
-    spawn(erl_eval, exprs, [Forms, Bindings]).
+    started({Forms, Bindings}).
+
+started({Forms, Bindings} = Reaper) ->
+    try spawn(erl_eval, exprs, [Forms, Bindings])
+    catch error:system_limit -> Reaper
+    end.
+
+%% The last call of the process that cleans up: if the node had as many processes as it may have, it waits for room.
+-spec reap_at_last(reaper()) -> ok.
+reap_at_last(Reaper) -> reap_at_last(Reaper, ?REAPER_TRIES).
+
+reap_at_last(Reaper, Left) when is_pid(Reaper); Left =:= 0 ->
+    ok;
+reap_at_last(Reaper, Left) ->
+    case started(Reaper) of
+        P when is_pid(P) -> ok;
+        _ -> receive after ?REAPER_MS -> reap_at_last(Reaper, Left - 1) end
+    end.
 
 %% "00" is built at run time; the compiler would make a literal of atom_to_list(?MODULE).
 -spec slot() -> string().

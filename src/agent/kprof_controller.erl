@@ -306,18 +306,20 @@ detach(Ref, S0) ->
     %% If tracing is paused, the last heartbeat reports for how long.
     S = if S1#s.tracing#tracing.paused =:= none -> S1; true -> kprof_heartbeat:send(kprof_link:tell_all(S1)) end,
     Receipt = kprof_cleanup:all(kprof_cleanup_plan:new(S)),
-    kprof_cleanup:reap([S#s.relay, S#s.pacer | kprof_link:end_apart()]),
+    Reaper = kprof_cleanup:reap([S#s.relay, S#s.pacer | kprof_link:end_apart()]),
     end_relay(S),
     kprof_link:answer_last(Ref, Receipt, S),
+    kprof_cleanup:reap_at_last(Reaper),
     exit(normal).
 
 -spec leave(state()) -> no_return().
 leave(S0) ->
     kprof_cleanup:leaving(),
     S = capture_stopped(S0),
-    kprof_cleanup:reap([S#s.relay, S#s.pacer | kprof_link:end_apart()]),
+    Reaper = kprof_cleanup:reap([S#s.relay, S#s.pacer | kprof_link:end_apart()]),
     kprof_cleanup:all(kprof_cleanup_plan:new(S)),
     end_relay(S),
+    kprof_cleanup:reap_at_last(Reaper),
     exit(normal).
 
 %% Tracing does not resume after it.

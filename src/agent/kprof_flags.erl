@@ -16,6 +16,7 @@
 -define(PIECE, 16).
 -define(PATIENT_MS, 500). % after this time, the walk no longer yields by itself
 -define(WALKER_MS, 10000).
+-define(LOGGED, 8). % refusals in a walk that the VM may log (refused/2)
 
 %% A process that sets flags of all processes when go/1 is called; it ends with its caller. New: true: flags of new processes
 %% may be set; Skip: pids that get none. The caller gets {walked, Walker, Refused}: the number of live processes with another
@@ -46,14 +47,33 @@ walk({on, Own, Set, Clear, New, Skip}) ->
     New andalso Clear =/= [] andalso kprof_spec:flags(Own, new, false, Clear),
     New andalso kprof_spec:flags(Own, new, true, Set),
     Not = [self() | Skip],
-    each(fun(P) -> not lists:member(P, Not) andalso refused(Own, P, Set, Clear) end).
+    fold(
+        fun(P, N) ->
+            case not lists:member(P, Not) andalso (is_others(Own, P, N) orelse refuses(Own, P, Set, Clear)) of
+                true -> N + 1;
+                false -> N
+            end
+        end,
+        0
+    ).
 
-refused(Own, P, Set, Clear) ->
+refuses(Own, P, Set, Clear) ->
     Clear =/= [] andalso kprof_spec:flags(Own, P, false, Clear),
     case kprof_spec:flags(Own, P, true, Set) of
         0 -> lives(P);
         _ -> false
     end.
+
+%% Before OTP 27 the VM logs an error each time it refuses a process of another tracer. To ask for its tracer is a signal to the
+%% process, so that is done only after some refusals in a walk.
+is_others({none, Tracer}, P, Refused) when Refused >= ?LOGGED ->
+    case kprof_node:tracer_of(P) of
+        [] -> false;
+        Tracer -> false;
+        _ -> true
+    end;
+is_others(_, _, _) ->
+    false.
 
 %% True if the process is alive; no signal is sent to it.
 lives(P) -> process_info(P, status) =/= undefined.
@@ -89,10 +109,11 @@ cleared(Own, New) ->
     {priority, Priority} = process_info(self(), priority),
     Traps = process_flag(trap_exit, true),
     %% linked: if its caller is killed, it must not run on while the module is purged
-    P = spawn_opt(fun() -> exit({left, each_cleared(Own)}) end, [link, {priority, Priority} | kprof_pids:heap()]),
+    P = kprof_node:spawn_if_room(fun() -> exit({left, each_cleared(Own)}) end, [link, {priority, Priority} | kprof_pids:heap()]),
     Left = receive
         {'EXIT', P, {left, N}} -> N;
         {'EXIT', P, _} -> each_cleared(Own) % it was killed
+    after if P =:= none -> 0; true -> infinity end -> each_cleared(Own)
     end,
     process_flag(trap_exit, Traps),
     Traps orelse meant(),
@@ -106,19 +127,19 @@ meant() ->
     after 0 -> ok
     end.
 
-each_cleared(Own) -> each(fun(P) -> kprof_spec:flags(Own, P, false, [all]) > 1 end).
-
-%% The number of processes for which F is true.
-each(F) ->
-    fold(
-        fun(P, N) ->
-            case F(P) of
-                true -> N + 1;
-                false -> N
+each_cleared(Own) ->
+    {Left, _} = fold(
+        fun(P, {N, Refused}) ->
+            case is_others(Own, P, Refused) orelse kprof_spec:flags(Own, P, false, [all]) of
+                true -> {N, Refused};
+                0 -> {N, Refused + case lives(P) of true -> 1; false -> 0 end};
+                1 -> {N, Refused};
+                _ -> {N + 1, Refused}
             end
         end,
-        0
-    ).
+        {0, 0}
+    ),
+    Left.
 
 %% F(Pid, Acc) -> Acc for each process, in slices. Only in a process that was started with the options of kprof_pids:heap/0.
 -spec fold(fun((pid(), Acc) -> Acc), Acc) -> Acc.

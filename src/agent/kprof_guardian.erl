@@ -39,8 +39,9 @@ orphaned(To, Plan, Relay) ->
         shutdown -> ok; % the relay has cleaned up and reported it
         _ ->
             kprof_cleanup:all_died(Plan),
-            kprof_cleanup:reap([]),
-            kprof_cleanup:gone(To, <<"its processes on the node were killed: tracing is off, nothing is left behind">>)
+            Reaper = kprof_cleanup:reap([]),
+            kprof_cleanup:gone(To, <<"its processes on the node were killed: tracing is off, nothing is left behind">>),
+            kprof_cleanup:reap_at_last(Reaper)
     end.
 
 relay_end(none) -> none;

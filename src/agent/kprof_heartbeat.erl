@@ -23,10 +23,12 @@ send(#s{link = #link{cpu = Before, told_gap = Told}} = S0) ->
     end.
 
 %% For these, the VM asks all schedulers and waits, without a limit, for one that is in a long native function. Then the last
-%% ones are used.
+%% ones are used, also if there is no room for another process.
 measured(#s{link = #link{cpu = Cpu}, beats = #beats{memory = Memory}}) ->
-    Asked = spawn_opt(fun() -> exit({got, {kprof_node:cpu(), erlang:memory(total)}}) end, [monitor, {priority, high}]),
-    kprof_proc:got(Asked, kprof_node:now_ms() + ?MEASURE_MS, {Cpu, Memory}).
+    case kprof_node:spawn_if_room(fun() -> exit({got, {kprof_node:cpu(), erlang:memory(total)}}) end, [monitor, {priority, high}]) of
+        none -> {Cpu, Memory};
+        Asked -> kprof_proc:got(Asked, kprof_node:now_ms() + ?MEASURE_MS, {Cpu, Memory})
+    end.
 
 health(Before, Now, S) ->
     {Up, _} = erlang:statistics(wall_clock),

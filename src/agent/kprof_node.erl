@@ -3,7 +3,7 @@
 -module(kprof_node).
 -export([
     isolated/0, staying/0, of_others/1, told/1, sessions/0, oldest_and_newest/0, beside/0, agents/0, tracer_of/1, control_word/0, ticket/0,
-    restore/1, cpu/0, permille/2, long_run_queue/0, local_leader/0, now_ms/0, kill/1, is_agent/1, load/2
+    restore/1, cpu/0, permille/2, long_run_queue/0, local_leader/0, now_ms/0, kill/1, is_agent/1, load/2, spawn_if_room/2
 ]).
 -export_type([cpu/0]).
 
@@ -78,6 +78,13 @@ sessions() ->
     case erlang:function_exported(trace, session_info, 1) of
         true -> [Name || {Name, _} <- apply(trace, session_info, [all]), Name =/= legacy];
         false -> []
+    end.
+
+%% As spawn_opt/2; none: the node has as many processes as it may have.
+-spec spawn_if_room(fun(() -> term()), list()) -> none | pid() | {pid(), reference()}.
+spawn_if_room(Fun, Options) ->
+    try spawn_opt(Fun, Options)
+    catch error:system_limit -> none
     end.
 
 -spec tracer_of(pid() | new_processes) -> term().

@@ -99,14 +99,17 @@ warm(Options) ->
     case erlang:system_info(process_count) of
         N when N > ?MANY ->
             {priority, Priority} = process_info(self(), priority),
-            {P, Ref} = spawn_opt(fun() -> used(N, []) end, [monitor, {priority, Priority} | Options]),
-            receive {'DOWN', Ref, _, P, _} -> ok
-            after ?WARM_MS ->
-                exit(P, kill),
-                receive {'DOWN', Ref, _, P, _} -> ok end
-            end;
+            warmed(kprof_node:spawn_if_room(fun() -> used(N, []) end, [monitor, {priority, Priority} | Options]));
         _ ->
             ok
+    end.
+
+warmed(none) -> ok;
+warmed({P, Ref}) ->
+    receive {'DOWN', Ref, _, P, _} -> ok
+    after ?WARM_MS ->
+        exit(P, kill),
+        receive {'DOWN', Ref, _, P, _} -> ok end
     end.
 
 used(0, List) -> length(List);

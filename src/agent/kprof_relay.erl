@@ -553,9 +553,10 @@ is_of_session(_, _) -> true.
 orphaned(#s{plan = Plan} = S) when map_size(Plan) > 0 ->
     kprof_cleanup:leaving(),
     kprof_cleanup:all(Plan),
-    kprof_cleanup:reap([S#s.pacer]),
+    Reaper = kprof_cleanup:reap([S#s.pacer]),
     send(S, {kx, S#s.seq}),
     kprof_cleanup:gone(S#s.pid, <<"its controller on the node was killed: tracing is off, nothing is left behind">>),
+    kprof_cleanup:reap_at_last(Reaper),
     exit(shutdown); % not normal, because the pacer is linked
 orphaned(_) ->
     exit(nothing_set). % the guardian continues

@@ -3,7 +3,7 @@
 -module(kprof_spec).
 -export([
     detail_label/0, of_epoch/2, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1, full_words/2, full_label/2, set_word/1, capture/0, full_function/0,
-    set_pattern/4, set_meta/4, pattern/2, flags/4, send_left/2, send_pattern/2, session/3, end_session/1, system/2, delivered/1, reset_tokens/0
+    set_pattern/4, set_meta/4, pattern/2, flags/4, send_left/2, send_pattern/2, session/3, end_session/1, system/2, delivered/1, reset_tokens/0, may_reset_tokens/0
 ]).
 %% Dialyzer of OTP 25 does not accept a pattern of `send` there.
 -dialyzer({nowarn_function, send_pattern/2}).
@@ -184,8 +184,6 @@ flags(_, Who, _, _) when Who =/= new, not is_pid(Who) ->
 flags({none, Relay}, new, On, Flags) ->
     set_flags(new_processes, On, [{tracer, Relay} | Flags]);
 flags({none, Relay}, P, true, Flags) ->
-    %% Setting flags of a process that another tracer traces logs an error on the node. A call that clears no flags returns the
-    %% same information and logs nothing.
     case set_flags(P, false, [{tracer, Relay} | []]) of
         0 -> 0;
         _ -> set_flags(P, true, [{tracer, Relay} | Flags])
@@ -257,7 +255,10 @@ tracer() -> trace.
 %% can crash, with so many processes that it takes long (30 ms for 200,000), or while another tracer uses tokens (seq_trace, or
 %% an agent in another slot). -> boolean()
 -spec reset_tokens() -> boolean().
-reset_tokens() ->
+reset_tokens() -> may_reset_tokens() andalso is_tuple(seq_trace:reset_trace()) =:= false.
+
+-spec may_reset_tokens() -> boolean().
+may_reset_tokens() ->
     kprof_hazard:allowed(reset_trace, kprof_hazard:vm()) andalso
         erlang:system_info(process_count) < ?RESET_PROCESSES andalso seq_trace:get_system_tracer() =:= false andalso
-        kprof_node:staying() =:= [] andalso is_tuple(seq_trace:reset_trace()) =:= false.
+        kprof_node:staying() =:= [].

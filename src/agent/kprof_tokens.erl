@@ -2,7 +2,8 @@
 %%
 %% Each process with a token of the agent gets the flag `send`; a match spec for this event clears the token before the message
 %% gets it. Tokens of processes that do not run remain. They are inert, and disappear when the process receives a message without a token.
-%% Then, once, all tokens are reset (seq_trace:reset_trace/0), but not before OTP 27, where this aborts the VM (kprof_hazard).
+%% Then, once, all tokens are reset (seq_trace:reset_trace/0), but not before OTP 27, where this aborts the VM (kprof_hazard), and not
+%% where this would block the schedulers for long.
 %%
 %% Invariant: only tokens with a label of this epoch (and pids, if nobody else uses seq_trace) are changed, except by that
 %% reset, which is not done while another program may use tokens. Ends within ?MOST_MS + ?QUIET_MS and some slices.
@@ -14,6 +15,8 @@
 
 -define(MOST_MS, 2000). % a process may run for long, or wait for its turn on a busy node, before it sends its next message
 -define(ROUND_MS, 50).
+-define(LARGE, 1 bsl 20). % words: garbage collections of about 10 ms
+-define(LONG, 100000). % messages
 -define(QUIET_MS, 400). % a process that has not run for this time is idle; others may wait for a timer
 
 %% The last match spec of the tiers: calls clear a token and send no event.
@@ -24,12 +27,17 @@ clearing() -> [{'_', [{is_seq_trace}], [{set_seq_token, sequential_trace_token, 
 %% drained | reset | kept, Holders left}; kept: another tracer prevents the removal.
 -spec drain(none | {kprof_spec:session(), pid()}, boolean(), pos_integer()) -> {drained(), non_neg_integer()}.
 drain(Own, Isolated, Epoch) ->
-    {P, R} = spawn_opt(fun() -> exit({done, drained(Own, Isolated, Epoch)}) end, [monitor]),
+    case kprof_node:spawn_if_room(fun() -> exit({done, drained(Own, Isolated, Epoch)}) end, [monitor]) of
+        none -> {kept, length(holders(Epoch))};
+        Drain -> drained_by(Drain, Isolated, Epoch)
+    end.
+
+drained_by({P, R}, Isolated, Epoch) ->
     receive
         {'DOWN', R, _, _, {done, Done}} -> Done;
         {'DOWN', R, _, _, _} ->
             kprof_spec:send_left(Isolated, clearing()),
-            {kept, length(held(Epoch))}
+            {kept, length(holders(Epoch))}
     after 5 * ?MOST_MS ->
         exit(P, kill),
         receive {'DOWN', R, _, _, _} -> ok end,
@@ -87,7 +95,7 @@ flagged(P, Own, Flagged) ->
 reset({kept, Left}, _) -> {kept, length(Left)};
 reset({drained, []}, _) -> {drained, 0};
 reset({drained, Left}, Epoch) ->
-    case kprof_spec:reset_tokens() of
+    case kprof_spec:may_reset_tokens() andalso not are_some_heavy() andalso kprof_spec:reset_tokens() of
         true -> {reset, length(held(Epoch))};
         false -> {drained, length(Left)}
     end.
@@ -98,6 +106,22 @@ held(Epoch) ->
     Caller = self(),
     P = spawn_opt(fun() -> Caller ! {held, self(), holders(Epoch)} end, [link | kprof_pids:heap()]),
     receive {held, P, Holders} -> Holders end.
+
+%% The reset waits, with all schedulers blocked, for each process whose garbage is being collected, and walks all queues.
+are_some_heavy() ->
+    Caller = self(),
+    Vm = kprof_hazard:vm(),
+    P = spawn_opt(fun() -> Caller ! {heavy, self(), kprof_flags:fold(fun(Pid, Is) -> Is orelse is_heavy(Pid, Vm) end, false)} end, [link | kprof_pids:heap()]),
+    receive {heavy, P, Is} -> Is end.
+
+is_heavy(P, Vm) ->
+    case kprof_walk:may_ask_queue(P, Vm) andalso kprof_walk:info(P, message_queue_len) of
+        none -> false;
+        N when N > ?LONG -> true;
+        _ ->
+            Words = kprof_walk:of_heaps(memory, kprof_walk:info(P, garbage_collection_info)),
+            is_integer(Words) andalso Words > ?LARGE
+    end.
 
 %% Both values are read under the lock of the process, without a signal to it (unless it runs at this moment).
 holders(Epoch) ->

@@ -27,7 +27,7 @@ new_relay(#s{link = #link{pid = Pid}, counters = Counters} = S0) ->
 %% Everything was removed; kprof-top must switch tracing on again.
 -spec relay_died(state()) -> state().
 relay_died(#s{tracing = Tracing, breaker = B} = S) ->
-    Off = Tracing#tracing{set = #{}, on = false, wanted = false, paused = none, walker = none, tokens = false},
+    Off = Tracing#tracing{set = #{}, on = false, wanted = false, paused = none, walker = none}, % tokens: idle processes may still have one
     S#s{tracing = Off, part_time = #part_time{}, breaker = kprof_breaker:reset(B)}.
 
 -spec send_limits(state()) -> state().

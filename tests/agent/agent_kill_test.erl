@@ -6,13 +6,14 @@
 -include("agent.hrl").
 -import(agent_lib, [
     until/2, start_controller/3, reaped/1, ask/2, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, calls/1,
-    run_forever/2, stop_workers/1, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, drain/0,
+    token_of/1, run_forever/2, stop_workers/1, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, drain/0,
     other_owner/2, isolated/1
 ]).
 
 tests() ->
     [
         {relay_killed, fun relay_killed/1},
+        {relay_killed_beside_an_idle_token, fun relay_killed_beside_an_idle_token/1},
         {controller_killed, fun controller_killed/1},
         {pacer_killed, fun pacer_killed/1},
         {kprof_top_killed, fun kprof_top_killed/1},
@@ -175,6 +176,18 @@ relay_killed(T) ->
     ?soon(fun() -> length(messages(K)) > 0 end),
     finish(T, K),
     stop_workers(Workers),
+    nothing_left(T).
+
+%% An idle process has a token: the receipt says so, although the tokens were removed when the relay died.
+relay_killed_beside_an_idle_token(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
+    P = rpc:call(T, agent_load, idle_holder, []),
+    ?soon(fun() -> token_of(P) =/= [] end),
+    exit(rpc:call(T, erlang, whereis, [kprof_relay_00]), kill),
+    ?got({ke, relay_died, _}),
+    #{holders := Holders} = finish(T, K),
+    ?equal(Holders, case token_of(P) of [] -> 0; _ -> 1 end),
+    exit(P, kill),
     nothing_left(T).
 
 pacer_killed(T) ->

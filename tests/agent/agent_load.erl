@@ -4,7 +4,8 @@
 -export([deep/2, down/2, under/2, yielding/1, yields/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, counting_on/2, spin/0, holding/2]). % processes
 -export([counting/2, made/0, stale/1, stale_on/1, is_traced/1]). % tracing for a part of the time
--export([busy_holder/1, busy_holder_ends/0, busy_holding/2, beating/1, beating_on/1]). % tokens at the end
+-export([fill/2, filling/2]). % of the table of processes
+-export([idle_holder/0, idle_holding/0, busy_holder/1, busy_holder_ends/0, busy_holding/2, beating/1, beating_on/1]). % tokens at the end
 -export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_in_captures/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
 -export([polling/0, chosen/2, all_pids/1, pids_left/0, samplers/0, samplers/1, processes_round/2]). % of stacks, of processes
 -export([steady/0, brief/0, one/0, spawned/1]). % depth of stacks
@@ -104,6 +105,39 @@ counting(Processes, Pause) ->
 counting_on(Pause, Made) ->
     [begin ?MODULE:entry(X), counters:add(Made, 1, 1) end || X <- lists:seq(1, 20)],
     receive after Pause -> counting_on(Pause, Made) end.
+
+%% For so many ms the node has as many processes as it may have. To gets `full`, then `ended`.
+fill(Ms, To) -> spawn(?MODULE, filling, [Ms, To]).
+
+filling(Ms, To) ->
+    Ps = filled([]),
+    To ! full,
+    All = full_until(now_ms() + Ms, Ps),
+    [exit(P, kill) || P <- All],
+    To ! ended.
+
+full_until(Until, Ps) ->
+    case now_ms() > Until of
+        true -> Ps;
+        false -> receive after 1 -> full_until(Until, filled(Ps)) end
+    end.
+
+filled(Ps) ->
+    try spawn(timer, sleep, [infinity]) of
+        P -> filled([P | Ps])
+    catch
+        error:system_limit -> Ps
+    end.
+
+%% A process that makes a request until it has a token, then waits.
+idle_holder() -> spawn(?MODULE, idle_holding, []).
+
+idle_holding() ->
+    ?MODULE:entry(held),
+    case seq_trace:get_token(label) of
+        [] -> receive after 5 -> idle_holding() end;
+        _ -> receive never -> ok end
+    end.
 
 %% A process that makes a request until it has a token, then computes and keeps it. After busy_holder_ends/0 it still computes
 %% for so many ms before it sends a message.

@@ -13,6 +13,7 @@ tests() ->
     [
         {replaced_patterns_stay, fun replaced_patterns_stay/1},
         {a_blocked_scheduler, fun a_blocked_scheduler/1},
+        {a_full_table_of_processes, fun a_full_table_of_processes/1},
         {a_limit_of_heaps_ends_no_answer, fun a_limit_of_heaps_ends_no_answer/1},
         {one_step_is_due, fun one_step_is_due/1},
         {the_code_server_hangs, fun the_code_server_hangs/1},
@@ -210,6 +211,18 @@ beats(N, End) ->
         ends -> N
     after max(0, End - now_ms()) -> error({no_end, N})
     end.
+
+%% The node has as many processes as it may have: the heartbeats go on, and the end leaves nothing.
+a_full_table_of_processes(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
+    rpc:call(T, agent_load, fill, [4000, self()]),
+    receive full -> drain() after ?PATIENCE -> error(not_full) end,
+    [?got({kh, _, _}) || _ <- lists:seq(1, 4)],
+    K ! {kp, ?KEY, 1, detach},
+    receive {kr, 1, Receipt} -> ?equal(maps:with([patterns, flags], Receipt), #{patterns => 0, flags => 0}) after ?PATIENCE -> error(no_receipt) end,
+    receive ended -> ok after ?PATIENCE -> error(not_ended) end,
+    gone(T),
+    nothing_left(T).
 
 %% With +hmax the VM kills processes with large heaps. Those that find answers are linked to the controller.
 a_limit_of_heaps_ends_no_answer(T) ->
