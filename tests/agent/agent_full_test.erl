@@ -18,6 +18,9 @@
 -define(NO_FUNCTION, 6).
 -define(TOO_MANY, 7).
 -define(BREAKER, 8).
+-define(LEASE, 9).
+-define(RUN_QUEUE, 10).
+-define(BEHIND, 11).
 -define(CANCELED, 12).
 -define(DIED, 13).
 -define(CALL, 0).
@@ -43,6 +46,9 @@ tests() ->
         {full_tiers_go_on, fun full_tiers_go_on/1},
         {full_config_meanwhile, fun full_config_meanwhile/1},
         {full_ends_with_the_breaker, fun full_ends_with_the_breaker/1},
+        {full_ends_with_the_lease, fun full_ends_with_the_lease/1},
+        {full_ends_with_a_long_run_queue, fun full_ends_with_a_long_run_queue/1},
+        {full_ends_if_it_is_behind, fun full_ends_if_it_is_behind/1},
         {full_tracer_killed, fun full_tracer_killed/1},
         {full_controller_killed, fun full_controller_killed/1},
         {full_all_killed, fun full_all_killed/1},
@@ -416,7 +422,7 @@ full_ends_with_the_breaker(T) ->
             work(T),
             K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
             P = process(T, calls),
-            Follows = #{who => {pids, [numbers(T, P)]}, modules => {some, [<<"agent_full_work">>], []}, run_ms => 10 * ?PATIENCE},
+            Follows = follows(T, P),
             #{reason := ?BREAKER} = full(K, Follows, 3, fun() -> ok = ask(K, {trip, <<"a test">>}) end),
             Workers = rpc:call(T, agent_load, counting, [1, 1]),
             ok = ask(K, {tracing, false}),
@@ -430,6 +436,48 @@ full_ends_with_the_breaker(T) ->
         false ->
             ok
     end.
+
+%% A process that makes no calls is traced until a limit ends that.
+follows(T, P) -> #{who => {pids, [numbers(T, P)]}, modules => {some, [<<"agent_full_work">>], []}, run_ms => 10 * ?PATIENCE}.
+
+%% kprof-top says nothing for a second.
+full_ends_with_the_lease(T) ->
+    work(T),
+    P = process(T, calls),
+    K = start(T, #{pause_ms => 1000, end_ms => 10 * ?PATIENCE}),
+    ok = ask(K, {limits, ?NO_LIMITS}),
+    #{reason := ?LEASE} = full(K, follows(T, P), 3, fun() -> ok end),
+    exit(P, kill),
+    finish(T, K),
+    nothing_left(T).
+
+full_ends_with_a_long_run_queue(T) ->
+    work(T),
+    P = process(T, calls),
+    K = agent(T),
+    Limit = 100 * rpc:call(T, erlang, system_info, [schedulers_online]),
+    Parent = self(),
+    #{reason := ?RUN_QUEUE} = full(K, follows(T, P), 3, fun() -> Parent ! {spinning, rpc:call(T, agent_load, spinning, [Limit * 15 div 10])} end),
+    receive {spinning, Many} -> rpc:call(T, agent_load, stop_spinning, [Many]) end,
+    exit(P, kill),
+    finish(T, K),
+    nothing_left(T).
+
+%% More messages wait than it can read soon.
+full_ends_if_it_is_behind(T) ->
+    work(T),
+    P = process(T, runs_away),
+    K = agent(T),
+    #{reason := ?BEHIND} = full(K, (follows(T, P))#{events => 1000000}, 3, fun() ->
+        [Tracer] = tracers(T),
+        Holder = rpc:call(T, agent_load, hold, [Tracer]),
+        P ! go,
+        ?soon(fun() -> {_, N} = rpc:call(T, erlang, process_info, [Tracer, message_queue_len]), N > 120000 end),
+        exit(P, kill),
+        rpc:call(T, agent_load, let_go, [Holder])
+    end),
+    finish(T, K),
+    nothing_left(T).
 
 %% ---- Whoever is killed: nothing is left ----
 

@@ -8,6 +8,7 @@
 tests() ->
     [
         {large_heaps_get_no_signal, fun large_heaps_get_no_signal/1},
+        {who_does_not_answer_holds_nobody_up, fun who_does_not_answer_holds_nobody_up/1},
         {polls_are_bounded, fun polls_are_bounded/1},
         {polls_of_the_dead, fun polls_of_the_dead/1},
         {polls_stop_with_the_breaker, fun polls_stop_with_the_breaker/1},
@@ -22,6 +23,23 @@ waiting(T, N) ->
     Ps = [rpc:call(T, agent_load, deep, [2, x]) || _ <- lists:seq(1, N)],
     [?soon(fun() -> rpc:call(T, erlang, process_info, [P, current_function]) =:= {current_function, {agent_load, down, 2}} end) || P <- Ps],
     Ps.
+
+%% A process in a long native function: the questions end after a second. The other questions are answered meanwhile.
+who_does_not_answer_holds_nobody_up(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    [Other] = waiting(T, 1),
+    Waits = numbers(T, Other),
+    ?soon(fun() ->
+        Blocked = {Id, Serial} = numbers(T, rpc:call(T, agent_load, blocks, [4000, self()])),
+        ?equal(ask(K, {alive, [Blocked]}), []),
+        Stack = ask(K, {stack, Blocked}),
+        [{Id, Serial, Name}, {_, _, Known}] = ask(K, {who, [Blocked, Waits]}),
+        receive ends -> ok end,
+        ?check(Known =/= <<>>),
+        {Stack, Name} =:= {[<<"the process did not answer within a second: it may be in a long native function">>], <<>>}
+    end),
+    stop([Other]),
+    finish(T, K).
 
 polls_are_bounded(T) ->
     K = traced(T, trace_config([{entry, 1}])),

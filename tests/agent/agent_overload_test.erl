@@ -27,6 +27,7 @@ tests() ->
         {cost_is_reckoned, fun cost_is_reckoned/1},
         {cost_at_another_speed, fun cost_at_another_speed/1},
         {budget_is_obeyed, fun budget_is_obeyed/1},
+        {slow_start_begins_sampled, fun slow_start_begins_sampled/1},
         {a_config_in_slow_start_is_counted, fun a_config_in_slow_start_is_counted/1},
         {a_stopped_reader_blocks_nobody, fun a_stopped_reader_blocks_nobody/1}
     ].
@@ -217,6 +218,23 @@ a_blocked_link_trips(T) ->
     os:cmd("kill -9 " ++ Os),
     gone(T),
     nothing_left(T).
+
+%% Where the counters say that not all requests can be traced, the first ones are sampled, too.
+slow_start_begins_sampled(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    ok = ask(K, {tracing, false}),
+    ok = ask(K, {limits, #{max_rate => 2000}}),
+    Workers = run_forever_tight(T),
+    messages(K),
+    ok = ask(K, {tracing, true}),
+    ?soon(fun() ->
+        Weights = [Weight || {Weight, _} <- agent_lib:batches(K)],
+        ?equal([W || W <- Weights, W < 8], []),
+        Weights =/= []
+    end),
+    receive {ke, overload, Text} -> error({tripped, Text}) after 0 -> ok end,
+    stop_workers(Workers),
+    finish(T, K).
 
 %% A new configuration starts the counters again: tracing begins only when these have counted, whenever that is. With this load and
 %% limit it never begins.

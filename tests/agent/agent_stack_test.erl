@@ -34,6 +34,7 @@ tests() ->
         {stack_cost_is_kept, fun stack_cost_is_kept/1},
         {stack_choices_keep_the_cost, fun stack_choices_keep_the_cost/1},
         {stack_gate_of_the_breaker, fun stack_gate_of_the_breaker/1},
+        {stack_gate_of_the_run_queue, fun stack_gate_of_the_run_queue/1},
         {stack_gate_of_the_lease, fun stack_gate_of_the_lease/1},
         {stack_stuck_process_holds_nobody_up, fun stack_stuck_process_holds_nobody_up/1},
         {stack_end_holds_nobody_up, fun stack_end_holds_nobody_up/1},
@@ -495,6 +496,20 @@ stack_gate_of_the_breaker(T) ->
     St2 = listen(gate_is(0), St1),
     listen(fun(#{samples := Samples}) -> length(Samples) > length(maps:get(samples, St2)) + 10 end, St2),
     finish(T, K).
+
+stack_gate_of_the_run_queue(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    ok = ask(K, {stacks, #{who => {names, [<<"kernel_sup">>, <<"code_server">>]}, interval_us => 2000}}),
+    St0 = listen(enough(20), state()),
+    Many = rpc:call(T, agent_load, spinning, [150 * rpc:call(T, erlang, system_info, [schedulers_online])]),
+    St1 = stands(listen(gate_is(3), St0)),
+    rpc:call(T, agent_load, stop_spinning, [Many]),
+    #{samples := Samples} = St2 = listen(gate_is(0), St1),
+    St = listen(enough(length(Samples) + 20), St2),
+    ok = ask(K, {stacks, off}),
+    conserved(listen_rest(St)),
+    finish(T, K),
+    nothing_left(T).
 
 stack_gate_of_the_lease(T) ->
     K = start(T, #{pause_ms => 1000, end_ms => 10 * ?PATIENCE}),
