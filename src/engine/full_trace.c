@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define SILENT_NS     UINT64_C(20000000000) /* the node reports its progress twice a second */
+#define AWAY_NS       UINT64_C(1500000000)  /* between polls: kprof-top did not run (^Z) */
 #define RUN_MS        10000u                /* of a request */
 #define MODULES_BYTES ((size_t)1 << 15)
 
@@ -308,11 +309,14 @@ void full_trace_feed(struct engine *g, const struct stack_message *m)
     ended(g, call_tree_counts(f->tree)->calls ? FULL_ENDED : FULL_NOT_CAUGHT, NULL);
 }
 
-void full_trace_poll(struct engine *g)
+void full_trace_poll(struct engine *g, uint64_t now_ns)
 {
     struct full_trace *f = &g->full;
 
-    if (under_way(f) && clock_mono_ns() - f->heard_ns > SILENT_NS) {
+    if (now_ns - f->polled_ns > AWAY_NS) /* the messages that arrived meanwhile are still to come */
+        f->heard_ns = now_ns;
+    f->polled_ns = now_ns;
+    if (under_way(f) && now_ns - f->heard_ns > SILENT_NS) {
         if (g->control && g->state == ENGINE_UP)
             control_full(g->control, NULL);
         ended(g, FULL_NOT_CAUGHT, "the node no longer reports on the full trace");

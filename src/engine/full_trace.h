@@ -15,7 +15,9 @@ void full_trace_answered(struct engine *g, struct result *r);
 void full_trace_lost(struct engine *g);
 /* The node has ended it without a last message. */
 void full_trace_aborted(struct engine *g, const char *why);
-void full_trace_poll(struct engine *g);
+/* Ends it if the node no longer reports. Must be called at each poll: a longer pause means that
+ * kprof-top itself did not run, which is not the silence of the node. now_ns: local clock. */
+void full_trace_poll(struct engine *g, uint64_t now_ns);
 void full_trace_release(struct engine *g);
 
 #endif

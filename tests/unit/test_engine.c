@@ -1,4 +1,5 @@
 /* The engine without a node, and the effects of canceled requests. */
+#include <engine/full_trace.h>
 #include <engine/identity_template.h>
 #include <engine/process_names.h>
 #include <engine/results.h>
@@ -660,6 +661,58 @@ static void a_recording_is_not_asked(void **state)
     engine_free(g);
 }
 
+/* ---- a full trace of which the node no longer reports ---- */
+
+#define SEC (1000 * MS)
+
+/* Polls ten times a second. */
+static void poll_full_until(struct engine *g, uint64_t *now_ns, uint64_t until_ns)
+{
+    for (; *now_ns <= until_ns; *now_ns += 100 * MS)
+        full_trace_poll(g, *now_ns);
+}
+
+/* After ^Z or a suspended machine, the messages that arrived meanwhile have not been read yet. */
+static void a_full_trace_is_not_silent_while_kprof_top_is_stopped(void **state)
+{
+    (void)state;
+    struct heard h;
+    struct engine *g = engine(&h);
+    uint64_t begun = 100 * SEC, now = begun;
+
+    g->full.now.state = FULL_TRACES;
+    g->full.heard_ns = begun;
+    poll_full_until(g, &now, begun + 10 * SEC);
+    now += 60 * SEC;
+    uint64_t resumed = now;
+    full_trace_poll(g, now);
+    assert_int_equal(g->full.now.state, FULL_TRACES);
+    poll_full_until(g, &now, resumed + 20 * SEC);
+    assert_int_equal(g->full.now.state, FULL_TRACES);
+    poll_full_until(g, &now, resumed + 21 * SEC); /* the node is silent */
+    assert_int_equal(g->full.now.state, FULL_NOT_CAUGHT);
+    assert_string_equal(g->full.now.says, "the node no longer reports on the full trace");
+    free(g);
+}
+
+/* Slow polls, once a second, do not count as a pause of kprof-top. */
+static void a_full_trace_of_a_silent_node_ends(void **state)
+{
+    (void)state;
+    struct heard h;
+    struct engine *g = engine(&h);
+    uint64_t begun = 100 * SEC, now = begun;
+
+    g->full.now.state = FULL_ARMED;
+    g->full.heard_ns = begun;
+    for (; now <= begun + 20 * SEC; now += SEC)
+        full_trace_poll(g, now);
+    assert_int_equal(g->full.now.state, FULL_ARMED);
+    full_trace_poll(g, now);
+    assert_int_equal(g->full.now.state, FULL_NOT_CAUGHT);
+    free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -675,6 +728,8 @@ int main(void)
         cmocka_unit_test(a_missing_entry_is_not_the_tiers_fault),
         cmocka_unit_test(too_many_names_are_named_by_their_shape),
         cmocka_unit_test(a_recording_is_not_asked),
+        cmocka_unit_test(a_full_trace_is_not_silent_while_kprof_top_is_stopped),
+        cmocka_unit_test(a_full_trace_of_a_silent_node_ends),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }
