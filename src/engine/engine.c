@@ -253,7 +253,7 @@ bool engine_poll(struct engine *g)
     catalog_load_poll(g);
     node_load_take(g);
     if (g->control) {
-        liveness_listen(g);
+        liveness_listen(g, clock_mono_ns());
         liveness_guard(g);
         if (ring_fill(g->ring) == 0) /* no events arrive */
             wall_clock_advance(g, clock_mono_ns());

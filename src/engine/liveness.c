@@ -29,43 +29,66 @@ void liveness_gap(struct engine *g, enum gap_reason reason)
     recorder_write(g->recorder, RECORD_EXITS, clock_mono_ns(), &ev, sizeof ev);
 }
 
-static void heard_again(struct engine *g, uint64_t silent_ns)
+/* Local time of the last heartbeat, or now if a batch has arrived since the last call; 0: none. */
+static uint64_t data_ns(struct engine *g, uint64_t now_ns)
+{
+    struct stream_figures f;
+    struct heartbeat b;
+
+    stream_figures(g->stream, &f);
+    bool batch = f.batches != g->liveness.heard_batches;
+    g->liveness.heard_batches = f.batches;
+    if (batch)
+        return now_ns;
+    return stream_heartbeat(g->stream, &b) ? b.received_ns : 0;
+}
+
+static void heard(struct engine *g, uint64_t at_ns)
 {
     char line[400];
 
     if (g->liveness.silent) {
         snprintf(line, sizeof line, "%.255s sends data again, after %.0f s", g->connection.node,
-                 (double)silent_ns / 1e9);
+                 (double)(at_ns - g->liveness.heard_ns) / 1e9);
         session_log_add(g, line);
     }
     g->liveness.silent = false;
+    g->liveness.heard_ns = at_ns;
 }
 
-void liveness_listen(struct engine *g)
+static void fell_silent(struct engine *g, uint64_t now_ns)
 {
-    struct stream_figures f;
     struct heartbeat b;
-    uint64_t now = clock_mono_ns(), before = g->liveness.heard_ns;
-    /* kprof-top itself did not run (^Z): the data that arrived meanwhile has not been read yet. */
-    bool away = g->liveness.polled_ns && now - g->liveness.polled_ns > ENGINE_SILENCE_NS / 2;
-
-    g->liveness.polled_ns = now;
-    stream_figures(g->stream, &f);
-    if (g->state != ENGINE_UP || away || f.batches != g->liveness.heard_batches)
-        g->liveness.heard_ns = now;
-    else if (stream_heartbeat(g->stream, &b) && b.received_ns > g->liveness.heard_ns)
-        g->liveness.heard_ns = b.received_ns;
-    g->liveness.heard_batches = f.batches;
-    if (g->liveness.heard_ns > before)
-        heard_again(g, g->liveness.heard_ns - before);
-    if (g->liveness.silent || now < g->liveness.heard_ns + ENGINE_SILENCE_NS)
-        return;
     char line[400];
+
     g->liveness.silent = true;
     core_gap(g->core, stream_heartbeat(g->stream, &b) ? b.ts_ns : core_now(g->core), GAP_SILENT);
     snprintf(line, sizeof line, "no data from %.255s for %.0f s", g->connection.node,
-             (double)(now - g->liveness.heard_ns) / 1e9);
+             (double)(now_ns - g->liveness.heard_ns) / 1e9);
     session_log_add(g, line);
+}
+
+void liveness_listen(struct engine *g, uint64_t now_ns)
+{
+    struct liveness *l = &g->liveness;
+    uint64_t at_ns = data_ns(g, now_ns);
+    /* kprof-top itself did not run (^Z): the data that arrived meanwhile has not been read yet. */
+    bool away = l->polled_ns && now_ns - l->polled_ns > ENGINE_SILENCE_NS / 2;
+
+    l->polled_ns = now_ns;
+    if (g->state != ENGINE_UP) {
+        l->heard_ns = now_ns;
+        l->silent = false;
+        return;
+    }
+    if (at_ns > l->heard_ns)
+        heard(g, at_ns);
+    if (l->silent)
+        return;
+    if (away)
+        l->heard_ns = now_ns;
+    if (now_ns >= l->heard_ns + ENGINE_SILENCE_NS)
+        fell_silent(g, now_ns);
 }
 
 #define GUARD_EVERY_NS 100000000u

@@ -1,6 +1,7 @@
 /* The engine without a node, and the effects of canceled requests. */
 #include <engine/full_trace.h>
 #include <engine/identity_template.h>
+#include <engine/liveness.h>
 #include <engine/process_names.h>
 #include <engine/results.h>
 #include <engine/rule_check.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <kprof/erl/enc.h>
 
 struct heard {
     char message[200], stack[200];
@@ -713,6 +715,148 @@ static void a_full_trace_of_a_silent_node_ends(void **state)
     free(g);
 }
 
+/* ---- a silent node ---- */
+
+static struct engine *attached(uint64_t now_ns)
+{
+    struct settings settings = {.history = false};
+    struct engine_hooks hooks = {.arg = NULL};
+    struct err e;
+    struct engine *g = engine_new(&settings, &hooks, &e);
+
+    assert_non_null(g);
+    snprintf(g->connection.node, sizeof g->connection.node, "a@b");
+    stream_clock(g->stream, 0, 1000000000);
+    liveness_listen(g, now_ns);
+    g->state = ENGINE_UP;
+    return g;
+}
+
+static void feed_stream(struct engine *g, struct buf *b, uint64_t now_ns)
+{
+    struct etf rest;
+    uint64_t ref;
+
+    assert_int_not_equal(stream_feed(g->stream, b->data, b->len, now_ns, &rest, &ref), STREAM_BAD);
+    buf_release(b);
+}
+
+static void feed_beat(struct engine *g, uint64_t now_ns)
+{
+    struct buf b;
+
+    buf_init(&b, 0);
+    enc_version(&b);
+    enc_tuple(&b, 3);
+    enc_atom(&b, "kh");
+    enc_u64(&b, now_ns);
+    enc_map(&b, 0);
+    feed_stream(g, &b, now_ns);
+}
+
+static void feed_empty_batch(struct engine *g, uint64_t now_ns)
+{
+    struct buf b;
+
+    buf_init(&b, 0);
+    enc_version(&b);
+    enc_tuple(&b, 5);
+    enc_atom(&b, "kb");
+    enc_u64(&b, 1);
+    enc_u64(&b, 0);
+    enc_u64(&b, 1);
+    enc_nil(&b);
+    feed_stream(g, &b, now_ns);
+}
+
+static void listen_until(struct engine *g, uint64_t *now_ns, uint64_t until_ns)
+{
+    for (; *now_ns <= until_ns; *now_ns += 100 * MS)
+        liveness_listen(g, *now_ns);
+}
+
+static void expect_log(const struct engine *g, size_t n, const char *last)
+{
+    assert_int_equal(g->log.n, n);
+    assert_string_equal(g->log.line[n - 1].text, last);
+}
+
+static void lose(struct engine *g)
+{
+    struct result *r = failed(RESULT_LOST, 0);
+
+    snprintf(r->text, strlen(r->text) + 1, "lost a@b");
+    answer(g, r);
+}
+
+/* A lost connection ends the silence, but it is not data. */
+static void a_lost_node_does_not_send_again(void **state)
+{
+    (void)state;
+    uint64_t now = 100 * SEC;
+    struct engine *g = attached(now);
+
+    feed_beat(g, now);
+    listen_until(g, &now, 130 * SEC);
+    expect_log(g, 1, "no data from a@b for 3 s");
+    assert_true(g->liveness.silent);
+    lose(g);
+    listen_until(g, &now, 140 * SEC);
+    expect_log(g, 2, "lost a@b");
+    assert_false(g->liveness.silent);
+    g->state = ENGINE_UP;
+    feed_beat(g, now);
+    listen_until(g, &now, 142 * SEC);
+    expect_log(g, 2, "lost a@b"); /* the log has "attached" for this */
+    listen_until(g, &now, 145 * SEC);
+    expect_log(g, 3, "no data from a@b for 3 s");
+    engine_free(g);
+}
+
+static void a_silent_node_sends_again(void **state)
+{
+    (void)state;
+    uint64_t now = 100 * SEC;
+    struct engine *g = attached(now);
+
+    listen_until(g, &now, 110 * SEC);
+    expect_log(g, 1, "no data from a@b for 3 s");
+    feed_empty_batch(g, now);
+    listen_until(g, &now, 120 * SEC);
+    assert_string_equal(g->log.line[1].text, "a@b sends data again, after 10 s");
+    expect_log(g, 3, "no data from a@b for 3 s");
+    feed_beat(g, now);
+    listen_until(g, &now, 121 * SEC);
+    expect_log(g, 4, "a@b sends data again, after 10 s");
+    assert_false(g->liveness.silent);
+    engine_free(g);
+}
+
+/* A pause of kprof-top is not the silence of the node, and does not end it. */
+static void a_pause_of_kprof_top_is_not_data(void **state)
+{
+    (void)state;
+    uint64_t now = 100 * SEC;
+    struct engine *g = attached(now);
+
+    feed_beat(g, now);
+    listen_until(g, &now, 101 * SEC);
+    now += 60 * SEC;
+    listen_until(g, &now, 163 * SEC);
+    assert_int_equal(g->log.n, 0);
+    listen_until(g, &now, 165 * SEC);
+    expect_log(g, 1, "no data from a@b for 3 s");
+    now += 60 * SEC;
+    listen_until(g, &now, 226 * SEC);
+    expect_log(g, 1, "no data from a@b for 3 s");
+    assert_true(g->liveness.silent);
+    feed_beat(g, now);
+    listen_until(g, &now, 227 * SEC);
+    assert_int_equal(g->log.n, 2);
+    assert_false(g->liveness.silent);
+    engine_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -730,6 +874,9 @@ int main(void)
         cmocka_unit_test(a_recording_is_not_asked),
         cmocka_unit_test(a_full_trace_is_not_silent_while_kprof_top_is_stopped),
         cmocka_unit_test(a_full_trace_of_a_silent_node_ends),
+        cmocka_unit_test(a_lost_node_does_not_send_again),
+        cmocka_unit_test(a_silent_node_sends_again),
+        cmocka_unit_test(a_pause_of_kprof_top_is_not_data),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }
