@@ -149,7 +149,6 @@ static void push_dropped(struct stream *s, uint64_t ts_ns)
 static void date_batch(struct stream *s, size_t n, uint64_t now_ns)
 {
     uint64_t lack = timeline_join(&s->time, s->batch[0].ts_ns, now_ns);
-    int64_t lag;
 
     for (size_t i = 0; lack && i < n; i++)
         s->batch[i].ts_ns += lack;
@@ -160,10 +159,17 @@ static void date_batch(struct stream *s, size_t n, uint64_t now_ns)
     s->dec.clock.base_ns = s->time.base_ns;
     s->last_ts_ns = s->batch[0].ts_ns;
     STORE(last_ns, s->last_ts_ns);
-    if (timeline_age(&s->time, s->last_ts_ns, now_ns, &lag))
-        STORE(lag, lag);
-    if (timeline_age(&s->time, s->batch[n - 1].ts_ns, now_ns, &lag) && lag > LOAD(oldest))
-        STORE(oldest, lag);
+}
+
+/* The ages of the events of a batch of calls, newest first. */
+static void take_age(struct stream *s, size_t n, uint64_t now_ns)
+{
+    int64_t age;
+
+    if (timeline_age(&s->time, s->batch[0].ts_ns, now_ns, &age))
+        STORE(lag, age);
+    if (timeline_age(&s->time, s->batch[n - 1].ts_ns, now_ns, &age) && age > LOAD(oldest))
+        STORE(oldest, age);
 }
 
 /* {kb, Seq, Dropped, Weight, [Message]} */
@@ -189,8 +195,10 @@ static enum stream_kind feed_batch(struct stream *s, struct etf *c, uint64_t now
                 break;
         }
     }
-    if (got)
+    if (got) {
         date_batch(s, got, now_ns);
+        take_age(s, got, now_ns);
+    }
     s->lossy |= s->next_seq && (seq > s->next_seq || s->dropped_before + dropped != LOAD(dropped));
     if (s->lossy && got && ring_fill(s->ring) < ring_capacity(s->ring))
         push_dropped(s, s->batch[got - 1].ts_ns);
@@ -247,7 +255,8 @@ static size_t decode_list(struct stream *s, struct etf *c, uint32_t n, decode_on
     return got;
 }
 
-/* {kd, Seq, Dropped, [Message]}: the scheduling of processes */
+/* {kd, Seq, Dropped, [Message]}: the scheduling of processes. The node may keep an event until the
+ * process runs again, so its age says nothing about delays. */
 static enum stream_kind feed_detail(struct stream *s, struct etf *c, uint64_t now_ns)
 {
     uint64_t seq, dropped;

@@ -145,11 +145,16 @@ static void sent(struct buf *b)
     enc_nil(b);
 }
 
-static enum stream_kind feed(struct fixture *f, const struct buf *b)
+static enum stream_kind feed_at(struct fixture *f, const struct buf *b, uint64_t now_ns)
 {
     struct etf rest;
     uint64_t ref;
-    return stream_feed(f->s, b->data, b->len, 500, &rest, &ref);
+    return stream_feed(f->s, b->data, b->len, now_ns, &rest, &ref);
+}
+
+static enum stream_kind feed(struct fixture *f, const struct buf *b)
+{
+    return feed_at(f, b, 500);
 }
 
 static void test_arguments(void **state)
@@ -900,6 +905,82 @@ static void test_random_bytes(void **state)
     }
 }
 
+/* ---- the age of events ---- */
+
+#define MS  INT64_C(1000000)
+#define SEC (1000 * MS)
+
+static void beat_at(struct fixture *f, int64_t ns, int64_t now_ns)
+{
+    buf_clear(&f->m);
+    enc_version(&f->m);
+    enc_tuple(&f->m, 3);
+    enc_atom(&f->m, "kh");
+    stamp(&f->m, ns);
+    enc_map(&f->m, 0);
+    assert_int_equal(feed_at(f, &f->m, (uint64_t)now_ns), STREAM_HEARTBEAT);
+}
+
+/* A batch with two returns. */
+static void calls_at(struct fixture *f, int64_t newest_ns, int64_t oldest_ns, int64_t now_ns)
+{
+    batch(&f->m, 1, 2);
+    for (int i = 0; i < 2; i++) {
+        head(&f->m, 5, 42, "return_to");
+        agent_mfa(&f->m, "caller", "f", 0);
+        stamp(&f->m, i ? oldest_ns : newest_ns);
+    }
+    enc_nil(&f->m);
+    assert_int_equal(feed_at(f, &f->m, (uint64_t)now_ns), STREAM_EVENTS);
+}
+
+static void scheduled_at(struct fixture *f, int64_t in_ns, int64_t out_ns, int64_t now_ns)
+{
+    buf_clear(&f->m);
+    enc_version(&f->m);
+    enc_tuple(&f->m, 4);
+    enc_atom(&f->m, "kd");
+    enc_u64(&f->m, 1);
+    enc_u64(&f->m, 0);
+    enc_list(&f->m, 2);
+    for (int i = 0; i < 2; i++) {
+        head(&f->m, 6, 42, i ? "out" : "in");
+        enc_u64(&f->m, 0);
+        enc_u64(&f->m, 0);
+        stamp(&f->m, i ? out_ns : in_ns);
+    }
+    enc_nil(&f->m);
+    assert_int_equal(feed_at(f, &f->m, (uint64_t)now_ns), STREAM_DETAIL);
+}
+
+static void expect_ages(struct fixture *f, int64_t lag_ns, int64_t oldest_ns)
+{
+    struct stream_figures fig;
+
+    stream_figures(f->s, &fig);
+    assert_int_equal(fig.oldest_ns, oldest_ns);
+    assert_int_equal(fig.lag_ns, lag_ns);
+}
+
+/* The node keeps the `out` of a process until the process runs again: this is not late. */
+static void test_the_age_is_that_of_calls(void **state)
+{
+    struct fixture *f = *state;
+    int64_t now = 100 * SEC;
+
+    beat_at(f, now, now);
+    calls_at(f, now - 2 * MS, now - 5 * MS, now);
+    beat_at(f, now, now);
+    expect_ages(f, 2 * MS, 5 * MS);
+    now += 10 * SEC;
+    scheduled_at(f, now, now - 10 * SEC, now);
+    beat_at(f, now, now);
+    expect_ages(f, 2 * MS, 5 * MS);
+    calls_at(f, now - MS, now - 8 * MS, now);
+    beat_at(f, now, now);
+    expect_ages(f, MS, 8 * MS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -925,6 +1006,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_restarted_node_goes_on_in_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random_bytes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_age_is_that_of_calls, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

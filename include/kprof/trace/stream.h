@@ -30,9 +30,10 @@ struct stream_figures {
     uint64_t offs;              /* number of {kx,_} received */
     uint64_t dropped_stacks;    /* messages with stack samples that were not taken in time */
     struct clock_reading clock; /* node clock minus local clock */
-    int64_t oldest_ns;          /* maximum age of an event of the run when it arrived */
-    int64_t lag_ns; /* age of the newest event of the last batch when it arrived; 0 while the clocks
-                       are in doubt (see trace/clock_fit) */
+    /* Ages of events of calls, not of scheduling. oldest: maximum age of an event of the run when
+     * it arrived. lag: age of the newest event of the last batch when it arrived; 0 while the
+     * clocks are in doubt (see trace/clock_fit). */
+    int64_t oldest_ns, lag_ns;
 };
 
 struct stream_note { /* {ke,Tag,Text}: for the session log */
