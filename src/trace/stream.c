@@ -31,6 +31,10 @@ struct stream {
     uint64_t dropped_before; /* of earlier connections */
     bool lossy;              /* events were dropped before the next ones */
     struct timeline time;
+    struct {
+        int64_t age_ns; /* 0: none */
+        uint64_t ts_ns, arrived_ns;
+    } older; /* an event older than fig.oldest, as far as the clocks are known (settle_oldest) */
     struct stack_inbox stacks;
     bool clock_known;      /* of the reader; before that no stamp can be read */
     atomic_bool clock_new; /* stream_clock was called: the reader takes the new clock */
@@ -97,6 +101,7 @@ static void take_clock(struct stream *s)
     pthread_mutex_unlock(&s->lock);
     timeline_connect(&s->time, s->clock_known);
     s->next_seq = s->next_detail = 0;
+    s->older.age_ns = 0;
     s->dropped_before = LOAD(dropped);
 }
 
@@ -168,7 +173,28 @@ static void take_age(struct stream *s, size_t n, uint64_t now_ns)
 
     if (timeline_age(&s->time, s->batch[0].ts_ns, now_ns, &age))
         STORE(lag, age);
-    if (timeline_age(&s->time, s->batch[n - 1].ts_ns, now_ns, &age) && age > LOAD(oldest))
+    uint64_t ts_ns = s->batch[n - 1].ts_ns;
+    if (!timeline_age(&s->time, ts_ns, now_ns, &age) || age <= LOAD(oldest) ||
+        age <= s->older.age_ns)
+        return;
+    s->older.age_ns = age;
+    s->older.ts_ns = ts_ns;
+    s->older.arrived_ns = now_ns;
+}
+
+/* Called after a heartbeat or an answer. The step of a clock, for example because this machine was
+ * suspended, looks like a great age until then. So a greater age counts once the clocks are no
+ * longer in doubt, and at most with the value that the present offset gives. */
+static void settle_oldest(struct stream *s)
+{
+    int64_t age = s->older.age_ns, by_new;
+
+    if (!age || timeline_reading(&s->time).in_doubt)
+        return;
+    s->older.age_ns = 0;
+    if (timeline_age(&s->time, s->older.ts_ns, s->older.arrived_ns, &by_new) && by_new < age)
+        age = by_new;
+    if (age > LOAD(oldest))
         STORE(oldest, age);
 }
 
@@ -384,6 +410,7 @@ static enum stream_kind feed_heartbeat(struct stream *s, struct etf *c, uint64_t
     b.ts_ns += timeline_join(&s->time, b.ts_ns, now_ns);
     b.ts_ns += timeline_beat(&s->time, b.ts_ns, now_ns);
     s->dec.clock.base_ns = s->time.base_ns;
+    settle_oldest(s);
     pthread_mutex_lock(&s->lock);
     s->beat = b;
     s->has_beat = true;
@@ -461,6 +488,8 @@ void stream_round_trip(struct stream *s, uint64_t sent_ns, int64_t native, uint6
     if (s->clock_known)
         timeline_round_trip(&s->time, sent_ns, node_clock_ns(&s->dec.clock, native), now_ns);
     s->dec.clock.base_ns = s->time.base_ns;
+    if ((int64_t)(sent_ns - s->older.arrived_ns) >= 0)
+        settle_oldest(s);
 }
 
 bool stream_now(struct stream *s, uint64_t now_ns, uint64_t *target_ns)

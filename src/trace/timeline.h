@@ -5,7 +5,7 @@
  * time would otherwise go back or step: at a connection to a restarted node, and at a proven step
  * of a clock (see trace/clock_fit). The time from timeline_now never goes back, and later stamps
  * continue from it, except those of events that were in transit. One thread (the reader) feeds the
- * timeline; any other thread may call timeline_now and timeline_reading, one thread at a time. */
+ * timeline; one other thread may call timeline_now; any thread may call timeline_reading. */
 #ifndef KPROF_TRACE_TIMELINE_H
 #define KPROF_TRACE_TIMELINE_H
 

@@ -981,6 +981,124 @@ static void test_the_age_is_that_of_calls(void **state)
     expect_ages(f, MS, 8 * MS);
 }
 
+static void pong_at(struct fixture *f, int64_t sent_ns, int64_t ns, int64_t now_ns)
+{
+    stream_round_trip(f->s, (uint64_t)sent_ns, -576460752303423488 + ns, (uint64_t)now_ns);
+}
+
+/* A few ms are the possible error of the offset. */
+static void expect_oldest(struct fixture *f, int64_t ns)
+{
+    struct stream_figures fig;
+
+    stream_figures(f->s, &fig);
+    assert_in_range(fig.oldest_ns, ns - MS, ns + 2 * MS);
+}
+
+/* Two clocks that show the same; the oldest event was 5 ms old. -> the time */
+static int64_t in_time(struct fixture *f, bool with_pongs)
+{
+    int64_t now = 100 * SEC;
+
+    for (int i = 0; i < 20; i++, now += SEC / 2) {
+        beat_at(f, now, now);
+        if (with_pongs)
+            pong_at(f, now - MS, now, now + MS);
+    }
+    calls_at(f, now - 2 * MS, now - 5 * MS, now);
+    beat_at(f, now, now);
+    expect_oldest(f, 5 * MS);
+    return now;
+}
+
+/* This machine was suspended: its clock went on, that of the node did not. */
+static void test_a_suspended_machine_is_not_an_age(void **state)
+{
+    struct fixture *f = *state;
+    int64_t node = in_time(f, true) + 100 * MS, now = node + 60 * SEC;
+
+    calls_at(f, node - MS, node - 8 * MS, now);
+    pong_at(f, node - 99 * MS, node - 99 * MS, now); /* asked before: it proves nothing */
+    expect_oldest(f, 5 * MS);
+    beat_at(f, node, now); /* from here on the clocks are in doubt */
+    calls_at(f, node - MS, node - 4 * MS, now + MS);
+    expect_oldest(f, 5 * MS);
+    pong_at(f, now, node + MS, now + 2 * MS); /* the clock has stepped */
+    expect_oldest(f, 8 * MS);
+    calls_at(f, node + 500 * MS, node + 488 * MS, now + 500 * MS);
+    beat_at(f, node + SEC, now + SEC);
+    expect_oldest(f, 12 * MS);
+}
+
+/* In a recording without answers of the node, later heartbeats show the step. */
+static void test_a_recorded_suspend_is_not_an_age(void **state)
+{
+    struct fixture *f = *state;
+    int64_t node = in_time(f, false) + 100 * MS, now = node + 60 * SEC;
+
+    calls_at(f, node - MS, node - 4 * MS, now);
+    for (int i = 0; i < 20; i++, node += SEC / 2, now += SEC / 2) {
+        beat_at(f, node, now);
+        expect_oldest(f, 5 * MS);
+    }
+}
+
+/* The clock of the node was set forward: events before that are not old. */
+static void test_a_step_of_the_node_is_not_an_age(void **state)
+{
+    static const int64_t steps[] = {3600 * SEC, 400 * MS};
+    struct fixture *f = *state;
+    int64_t now = in_time(f, true), node = now;
+
+    for (int i = 0; i < 2; i++, node += SEC, now += SEC) {
+        int64_t age = (8 + 4 * i) * MS;
+        calls_at(f, node - MS, node - age, now);
+        node += steps[i];
+        beat_at(f, node + MS, now + MS);
+        pong_at(f, now + MS, node + 2 * MS, now + 3 * MS);
+        expect_oldest(f, age);
+    }
+}
+
+/* The machine was suspended, and the node was restarted before anything showed the clocks. */
+static void test_a_new_node_confirms_no_age(void **state)
+{
+    struct fixture *f = *state;
+    int64_t node = in_time(f, true), now = node + 60 * SEC;
+
+    calls_at(f, node - MS, node - 4 * MS, now);
+    stream_clock(f->s, -576460752303423488, 1000000000);
+    beat_at(f, SEC, now + 2 * SEC);
+    expect_oldest(f, 5 * MS);
+}
+
+/* A link that was blocked: the node answers that its clock is as before. */
+static void test_a_blocked_link_is_an_age(void **state)
+{
+    struct fixture *f = *state;
+    int64_t now = in_time(f, true) + 10 * SEC;
+
+    calls_at(f, now - 9 * SEC, now - 9 * SEC - MS, now);
+    beat_at(f, now - 9 * SEC, now);
+    pong_at(f, now - 9 * SEC, now - 9 * SEC, now); /* was sent before: it proves nothing */
+    expect_oldest(f, 5 * MS);
+    pong_at(f, now, now + MS, now + 2 * MS);
+    expect_oldest(f, 9 * SEC + MS);
+}
+
+/* Only the events are late: the next heartbeat is enough. */
+static void test_a_busy_relay_is_an_age(void **state)
+{
+    struct fixture *f = *state;
+    int64_t now = in_time(f, false) + 100 * MS;
+
+    calls_at(f, now - 2 * SEC, now - 3 * SEC, now);
+    calls_at(f, now - SEC, now - 2 * SEC, now + MS);
+    expect_oldest(f, 5 * MS);
+    beat_at(f, now + 2 * MS, now + 2 * MS);
+    expect_oldest(f, 3 * SEC);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1007,6 +1125,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_age_is_that_of_calls, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_suspended_machine_is_not_an_age, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_recorded_suspend_is_not_an_age, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_step_of_the_node_is_not_an_age, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_new_node_confirms_no_age, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_blocked_link_is_an_age, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_busy_relay_is_an_age, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,8 +31,9 @@ struct stream_figures {
     uint64_t dropped_stacks;    /* messages with stack samples that were not taken in time */
     struct clock_reading clock; /* node clock minus local clock */
     /* Ages of events of calls, not of scheduling. oldest: maximum age of an event of the run when
-     * it arrived. lag: age of the newest event of the last batch when it arrived; 0 while the
-     * clocks are in doubt (see trace/clock_fit). */
+     * it arrived; a greater age counts once a later heartbeat or answer shows the offset of the
+     * clocks. lag: age of the newest event of the last batch when it arrived; 0 while the clocks
+     * are in doubt (see trace/clock_fit). */
     int64_t oldest_ns, lag_ns;
 };
 
