@@ -21,6 +21,7 @@
 #define CONNECT_NS 20000000000u
 #define DRAIN_MS   5000
 #define FIRST_NS   2000000000u
+#define LATE_NS    20000000u /* for events that wait, if a report is late */
 
 struct batch {
     const struct options *o;
@@ -135,22 +136,24 @@ static void on_exist(void *arg, uint16_t tag, const bool *there, const char *why
     }
 }
 
-/* Polls until the time, or until the run ends. */
+/* Polls until the time, or until the run ends: at least once, also if the reader of the reports is
+ * so slow that the time is over. */
 static bool pump_until(struct batch *b, uint64_t until_ns)
 {
     struct pollfd p = {.fd = engine_wake_fd(b->g), .events = POLLIN};
-    uint64_t now;
+    uint64_t now, late_ns = clock_mono_ns() + LATE_NS;
+    bool more = true;
 
-    while (!stop_asked() && (now = clock_mono_ns()) < until_ns) {
-        bool more = engine_poll(b->g);
+    while (!stop_asked() && ((now = clock_mono_ns()) < until_ns || (more && now < late_ns))) {
+        more = engine_poll(b->g);
         warn_missing(b);
         warn_detail(b);
         enum engine_state st = engine_state(b->g);
         if (st == ENGINE_FAILED || st == ENGINE_LOST || st == ENGINE_REPLAYED ||
             engine_rule_error(b->g)[0])
             return false;
-        uint64_t left_ms = (until_ns - now) / 1000000u + 1;
-        if (!more)
+        uint64_t left_ms = now < until_ns ? (until_ns - now) / 1000000u + 1 : 0;
+        if (!more && left_ms)
             poll(&p, 1, left_ms < 50 ? (int)left_ms : 50);
     }
     return !stop_asked();
@@ -218,6 +221,8 @@ static int intervals(struct batch *b, struct err *e)
     uint64_t end = o->duration_ns ? begun + o->duration_ns : UINT64_MAX;
 
     for (uint64_t i = 0; !o->iterations || i < o->iterations; i++, next += o->delay_ns) {
+        if (next < clock_mono_ns()) /* missed ones are left out */
+            next = clock_mono_ns();
         bool last = next >= end;
         if (!pump_until(b, last ? end : next) || last)
             break;

@@ -1,7 +1,11 @@
 """Overload: a tier in a tight loop on all schedulers. The breaker opens on the target, stays open longer each time,
 and closes."""
+import fcntl
+import json
 import os
 import re
+import subprocess
+import time
 
 import kp
 from common import OTPS, attach, clean, workload_node
@@ -139,3 +143,30 @@ def test_who_cannot_follow_has_it_opened():
         assert k.final()["breaker"]["trips"] == 1, k.final()["breaker"]
         clean(n)
         n.eval("workload:load_done()", 30)
+
+
+def test_a_reader_that_is_slower_than_the_reports():
+    """Each report takes longer to write than --delay: events are still taken, and the lease is renewed."""
+    with workload_node(25) as n:
+        read, write = os.pipe()
+        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+        e = {k: os.environ[k] for k in ("PATH", "ASAN_OPTIONS", "TSAN_OPTIONS") if k in os.environ}
+        proc = subprocess.Popen([kp.PROGRAM, "--batch", "--format", "json", "-d", "100ms", "--max-overhead", "none", "-t", "request=workload:request/1", n.name],
+                                stdin=subprocess.DEVNULL, stdout=write, stderr=subprocess.PIPE, cwd=kp.scratch(), env={**e, "HOME": kp.scratch(), "LC_ALL": "C.UTF-8", "KPROF_COOKIE": kp.COOKIE})
+        kp.at_end(lambda: kp.kill_pid(proc))
+        os.close(write)
+        n.eval("spawn(fun L() -> workload:request(read), receive after 2 -> L() end end)")
+        counts = []
+        with os.fdopen(read) as out:
+            for line in out:
+                r = json.loads(line)
+                counts.append(r["requests"]["started"])
+                if len(counts) == 100:
+                    break
+                time.sleep(0.17)  # this is what is tested: the reader is slow
+        assert len(counts) == 100, proc.stderr.read()
+        rises = [b > a for a, b in zip(counts[60:], counts[61:])]
+        assert all(rises), "reports without new events: %s" % counts[60:]
+        proc.send_signal(2)
+        assert proc.wait(30) in (0, 1), proc.stderr.read()
+        clean(n)
