@@ -49,7 +49,8 @@ struct session_info {
 struct session *session_open(const struct session_opts *o, struct session_info *info,
                              struct err *e);
 bool session_lost(struct session *s);
-/* The last call failed because no answer came in time: the node may have done it, or do it later. */
+/* The last call failed because no answer came in time: the node may have done it, or do it later.
+ */
 bool session_unanswered(struct session *s);
 void session_why(struct session *s, struct err *e); /* why the session was lost, as a sentence */
 /* Sends {kp,Key,Ref,Request}; request is ETF without version byte. Returns 0 with the answer's
