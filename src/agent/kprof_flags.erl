@@ -4,8 +4,8 @@
 %% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Own:
 %% {Session | none, Tracer}. Flags of other tracers are not changed.
 -module(kprof_flags).
--export([start/4, start_off/2, go/1, walked/1, stop/1, off/3, walk/2, fold/2, slice/0, rest/1, rest/2, yield/0, heap_limit/1]).
--export_type([own/0, slice/0]).
+-export([start/4, start_off/2, go/1, here/1, walked/1, stop/1, off/3, walk/2, fold/2, slice/0, rest/1, rest/2, yield/0, heap_limit/1]).
+-export_type([own/0, slice/0, work/0]).
 
 -type own() :: {kprof_spec:session(), pid() | none}.
 -type flags() :: [atom()].
@@ -16,19 +16,25 @@
 -define(PIECE, 16).
 -define(PATIENT_MS, 500). % after this time, the walk no longer yields by itself
 -define(WALKER_MS, 10000).
--define(LOGGED, 8). % refusals in a walk that the VM may log (refused/2)
 
 %% A process that sets flags of all processes when go/1 is called; it ends with its caller. New: true: flags of new processes
 %% may be set; Skip: pids that get none. The caller gets {walked, Walker, Refused}: the number of live processes with another
-%% tracer. -> Walker
--spec start(own(), {flags(), flags()}, boolean(), [pid() | none]) -> pid().
+%% tracer. -> Walker; if the node has no room for a process, the work for here/1
+-spec start(own(), {flags(), flags()}, boolean(), [pid() | none]) -> pid() | work().
 start(Own, {Set, Clear}, New, Skip) -> spawned({on, Own, Set, Clear, New, Skip}).
 
 %% The same, to clear all flags.
--spec start_off(own(), boolean()) -> pid().
+-spec start_off(own(), boolean()) -> pid() | work().
 start_off(Own, New) -> spawned({off, Own, New}).
 
-spawned(What) -> spawn_opt(kprof_flags, walk, [self(), What], [link | kprof_pids:heap()]).
+spawned(What) ->
+    try spawn_opt(kprof_flags, walk, [self(), What], [link | kprof_pids:heap()])
+    catch error:system_limit -> What
+    end.
+
+%% The walk in the calling process. -> Refused
+-spec here(work()) -> non_neg_integer().
+here(What) -> walk(What).
 
 -spec go(pid()) -> go.
 go(Walker) -> Walker ! go.
@@ -47,33 +53,14 @@ walk({on, Own, Set, Clear, New, Skip}) ->
     New andalso Clear =/= [] andalso kprof_spec:flags(Own, new, false, Clear),
     New andalso kprof_spec:flags(Own, new, true, Set),
     Not = [self() | Skip],
-    fold(
-        fun(P, N) ->
-            case not lists:member(P, Not) andalso (is_others(Own, P, N) orelse refuses(Own, P, Set, Clear)) of
-                true -> N + 1;
-                false -> N
-            end
-        end,
-        0
-    ).
+    each(fun(P) -> not lists:member(P, Not) andalso refused(Own, P, Set, Clear) end).
 
-refuses(Own, P, Set, Clear) ->
+refused(Own, P, Set, Clear) ->
     Clear =/= [] andalso kprof_spec:flags(Own, P, false, Clear),
     case kprof_spec:flags(Own, P, true, Set) of
         0 -> lives(P);
         _ -> false
     end.
-
-%% Before OTP 27 the VM logs an error each time it refuses a process of another tracer. To ask for its tracer is a signal to the
-%% process, so that is done only after some refusals in a walk.
-is_others({none, Tracer}, P, Refused) when Refused >= ?LOGGED ->
-    case kprof_node:tracer_of(P) of
-        [] -> false;
-        Tracer -> false;
-        _ -> true
-    end;
-is_others(_, _, _) ->
-    false.
 
 %% True if the process is alive; no signal is sent to it.
 lives(P) -> process_info(P, status) =/= undefined.
@@ -127,19 +114,19 @@ meant() ->
     after 0 -> ok
     end.
 
-each_cleared(Own) ->
-    {Left, _} = fold(
-        fun(P, {N, Refused}) ->
-            case is_others(Own, P, Refused) orelse kprof_spec:flags(Own, P, false, [all]) of
-                true -> {N, Refused};
-                0 -> {N, Refused + case lives(P) of true -> 1; false -> 0 end};
-                1 -> {N, Refused};
-                _ -> {N + 1, Refused}
+each_cleared(Own) -> each(fun(P) -> kprof_spec:flags(Own, P, false, [all]) > 1 end).
+
+%% The number of processes for which F is true.
+each(F) ->
+    fold(
+        fun(P, N) ->
+            case F(P) of
+                true -> N + 1;
+                false -> N
             end
         end,
-        {0, 0}
-    ),
-    Left.
+        0
+    ).
 
 %% F(Pid, Acc) -> Acc for each process, in slices. Only in a process that was started with the options of kprof_pids:heap/0.
 -spec fold(fun((pid(), Acc) -> Acc), Acc) -> Acc.

@@ -184,6 +184,7 @@ flags(_, Who, _, _) when Who =/= new, not is_pid(Who) ->
 flags({none, Relay}, new, On, Flags) ->
     set_flags(new_processes, On, [{tracer, Relay} | Flags]);
 flags({none, Relay}, P, true, Flags) ->
+    %% If another tracer traces the process, the VM logs an error for each call: one is enough.
     case set_flags(P, false, [{tracer, Relay} | []]) of
         0 -> 0;
         _ -> set_flags(P, true, [{tracer, Relay} | Flags])

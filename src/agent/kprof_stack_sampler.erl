@@ -116,7 +116,7 @@ loop(#l{controller = Controller} = L) ->
 %% other processes of the node: these run first. The next round is planned before that, so that it is not delayed.
 timed(Message, L0) ->
     L1 = if Message =:= round -> plan_round(L0); true -> L0 end,
-    is_atom(Message) andalso erlang:yield(),
+    (is_atom(Message) orelse element(1, Message) =:= choose) andalso erlang:yield(),
     Began = now_ns(),
     L = handle(Message, L1),
     L#l{own_ns = L#l.own_ns + min(?TURN_NS, now_ns() - Began)}.
@@ -159,15 +159,18 @@ choose(#l{options = #{who := inside}} = L) ->
     choice_later(0, L#l{masters = kprof_walk:masters()});
 choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm := Vm}} = L) ->
     started(L#l{choose = none, chooser = kprof_stack_choice:start(Who, Vm)});
-choose(L) ->
-    choice_later(0, L).
+choose(#l{options = #{period_ms := Ms}} = L) ->
+    choose_in(1000 * Ms, L).
 
 %% After a choice that took so many ns of work. Choices may use half of the budget. The timer before, if there is one, does not count.
 choice_later(Ns, #l{options = #{period_ms := Ms}, budget = Budget} = L) ->
     Us = kprof_stack_rate:period(1000 * Ms, Ns, erlang:system_info(schedulers_online), Budget - Budget div 2),
+    choose_in(Us, L#l{choice_ns = Ns, choice_us = Us}).
+
+choose_in(Us, L) ->
     Timer = make_ref(),
     erlang:send_after(Us div 1000, self(), {choose, Timer}),
-    L#l{choose = Timer, choice_ns = Ns, choice_us = Us}.
+    L#l{choose = Timer}.
 
 %% The answer of a chooser that is still running would belong to an earlier request.
 unchosen(#l{chooser = none} = L) ->

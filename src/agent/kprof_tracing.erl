@@ -218,10 +218,15 @@ walk_off(S0) ->
 %% The walker is in the cleanup plan before it sets anything.
 walk(Start, #s{session = Session, relay = Relay, tracing = #tracing{walker = Before}} = S0) ->
     kprof_flags:stop(Before),
-    Walker = Start({Session, Relay}),
-    S = kprof_cleanup_plan:share(S0#s{tracing = S0#s.tracing#tracing{walker = Walker, flagged = false}}),
-    kprof_flags:go(Walker),
-    S.
+    case Start({Session, Relay}) of
+        Walker when is_pid(Walker) ->
+            S = kprof_cleanup_plan:share(S0#s{tracing = S0#s.tracing#tracing{walker = Walker, flagged = false}}),
+            kprof_flags:go(Walker),
+            S;
+        Work ->
+            S = kprof_cleanup_plan:share(S0#s{tracing = S0#s.tracing#tracing{walker = none, flagged = false}}),
+            walked(kprof_flags:here(Work), S)
+    end.
 
 -spec walked(non_neg_integer(), state()) -> state().
 walked(0, S) -> S#s{tracing = S#s.tracing#tracing{walker = none}};

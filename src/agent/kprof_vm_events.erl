@@ -43,17 +43,23 @@ gate(#s{vm_events = Before} = S) ->
 wanted(#s{tracing = #tracing{on = On}, vm = Vm} = S) ->
     On andalso kprof_hazard:allowed(vm_events, Vm) andalso not kprof_link:is_silent(S).
 
-started(#s{link = #link{pid = To}} = S0) ->
-    case kprof_node:now_ms() >= S0#s.vm_events_at of
+started(#s{link = #link{pid = To}} = S) ->
+    case kprof_node:now_ms() >= S#s.vm_events_at of
         true ->
-            {Pid, Ref} = spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS)]),
-            Session = kprof_spec:session(true, ?MODULE, Pid),
-            S = kprof_cleanup_plan:share(S0#s{vm_events = {Pid, Ref, Session, true}}),
-            Pid ! {session, Session},
-            S;
+            try spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS)]) of
+                Started -> with_session(Started, S)
+            catch
+                error:system_limit -> S#s{vm_events_at = kprof_node:now_ms() + ?AGAIN_MS}
+            end;
         false ->
-            S0
+            S
     end.
+
+with_session({Pid, Ref}, S0) ->
+    Session = kprof_spec:session(true, ?MODULE, Pid),
+    S = kprof_cleanup_plan:share(S0#s{vm_events = {Pid, Ref, Session, true}}),
+    Pid ! {session, Session},
+    S.
 
 %% It was killed, or took too much memory.
 -spec ended(state()) -> state().

@@ -41,6 +41,8 @@ struct control {
     struct trace_config applied;
     uint64_t applied_gen;
     bool unsure;    /* the last configuration failed: the node may have some of it */
+    bool refused;   /* its identity rule was refused: the node has what it had */
+    bool switching; /* a request to switch tracing failed */
     unsigned tries; /* that are left for it */
     bool retry;
     uint64_t pinged_ns;
@@ -130,8 +132,10 @@ static void work_ask(struct control *c, struct session *s)
 
 static bool apply_tracing(struct control *c, struct session *s, bool on, struct err *e)
 {
+    c->switching = true;
     if (agent_request_tracing(s, on, e) < 0)
         return false;
+    c->switching = false;
     struct result *r = result_new(RESULT_TRACING);
     r->on = on;
     give(c, r);
@@ -168,7 +172,8 @@ static bool apply(struct control *c, struct session *s, const struct trace_confi
             result_release(r);
             return false;
         }
-        if (!r->config.rule_refused) {
+        c->refused = r->config.rule_refused;
+        if (!c->refused) {
             bool tracing = c->applied.tracing;
             c->applied = *w;
             c->applied.tracing = tracing;
@@ -181,7 +186,7 @@ static bool apply(struct control *c, struct session *s, const struct trace_confi
     }
     pass_trip(c, s);
     bool tracing = w->tracing && w->n > 0; /* no process gets a flag while there is no tier */
-    if ((c->unsure || c->applied.tracing != tracing) && !apply_tracing(c, s, tracing, e))
+    if ((c->switching || c->applied.tracing != tracing) && !apply_tracing(c, s, tracing, e))
         return false;
     return true;
 }
@@ -193,11 +198,14 @@ static bool configure(struct control *c, struct session *s, const struct trace_c
 {
     bool again = c->applied_gen == gen;
 
-    c->retry = false;
-    c->unsure = !apply(c, s, w, gen, e);
+    bool before = c->unsure;
+
+    c->retry = c->refused = false;
+    bool ok = apply(c, s, w, gen, e);
+    c->unsure = !ok || (before && c->refused);
     c->applied_gen = gen;
-    c->tries = !session_unanswered(s) ? 0 : again ? c->tries - 1 : RETRIES;
-    return !c->unsure;
+    c->tries = ok || !session_unanswered(s) ? 0 : again ? c->tries - 1 : RETRIES;
+    return ok;
 }
 
 void control_alive(struct control *c)
@@ -342,7 +350,7 @@ static bool serve(struct control *c, struct session *s, struct err *why)
 
     memset(&c->applied, 0, sizeof c->applied);
     c->applied_gen = 0;
-    c->unsure = c->retry = false;
+    c->unsure = c->retry = c->switching = false;
     pthread_mutex_lock(&c->lock);
     while (!c->stop && work(c, s))
         ;
@@ -350,7 +358,7 @@ static bool serve(struct control *c, struct session *s, struct err *why)
     down(c);
     pthread_mutex_unlock(&c->lock);
     if (stop) {
-        if (c->applied.tracing || c->unsure)
+        if (c->applied.tracing || c->switching)
             agent_request_tracing(s, false, &e);
         session_close(s, &c->receipt);
     } else {

@@ -4,7 +4,7 @@
 -export([deep/2, down/2, under/2, yielding/1, yields/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, counting_on/2, spin/0, holding/2]). % processes
 -export([counting/2, made/0, stale/1, stale_on/1, is_traced/1]). % tracing for a part of the time
--export([fill/2, filling/2]). % of the table of processes
+-export([fill/1, filling/1]). % of the table of processes
 -export([idle_holder/0, idle_holding/0, busy_holder/1, busy_holder_ends/0, busy_holding/2, beating/1, beating_on/1]). % tokens at the end
 -export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_in_captures/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
 -export([polling/0, chosen/2, all_pids/1, pids_left/0, samplers/0, samplers/1, processes_round/2]). % of stacks, of processes
@@ -106,20 +106,18 @@ counting_on(Pause, Made) ->
     [begin ?MODULE:entry(X), counters:add(Made, 1, 1) end || X <- lists:seq(1, 20)],
     receive after Pause -> counting_on(Pause, Made) end.
 
-%% For so many ms the node has as many processes as it may have. To gets `full`, then `ended`.
-fill(Ms, To) -> spawn(?MODULE, filling, [Ms, To]).
+%% The node has as many processes as it may have, until the returned process gets `stop`. To gets `full`, then `ended`.
+fill(To) -> spawn(?MODULE, filling, [To]).
 
-filling(Ms, To) ->
+filling(To) ->
     Ps = filled([]),
     To ! full,
-    All = full_until(now_ms() + Ms, Ps),
-    [exit(P, kill) || P <- All],
+    full(Ps),
     To ! ended.
 
-full_until(Until, Ps) ->
-    case now_ms() > Until of
-        true -> Ps;
-        false -> receive after 1 -> full_until(Until, filled(Ps)) end
+full(Ps) ->
+    receive stop -> [exit(P, kill) || P <- Ps]
+    after 1 -> full(filled(Ps))
     end.
 
 filled(Ps) ->

@@ -212,14 +212,21 @@ beats(N, End) ->
     after max(0, End - now_ms()) -> error({no_end, N})
     end.
 
-%% The node has as many processes as it may have: the heartbeats go on, and the end leaves nothing.
+%% The node has as many processes as it may have: the heartbeats go on, questions are answered, tracing can be switched off and on,
+%% and the end leaves nothing.
 a_full_table_of_processes(T) ->
     K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
-    rpc:call(T, agent_load, fill, [4000, self()]),
+    [?got({kh, _, _}) || _ <- [1, 2]], % the process for events of the VM has been started
+    Filler = rpc:call(T, agent_load, fill, [self()]),
     receive full -> drain() after ?PATIENCE -> error(not_full) end,
     [?got({kh, _, _}) || _ <- lists:seq(1, 4)],
+    {error, busy, _} = ask(K, {alive, [{1, 0}]}),
+    [begin ok = ask(K, {tracing, On}), ?got({kh, _, #{gap := _}}) end || On <- [false, true]],
+    ok = ask(K, {trip, <<"a test">>}),
+    [?got({kh, _, _}) || _ <- lists:seq(1, 3)],
     K ! {kp, ?KEY, 1, detach},
     receive {kr, 1, Receipt} -> ?equal(maps:with([patterns, flags], Receipt), #{patterns => 0, flags => 0}) after ?PATIENCE -> error(no_receipt) end,
+    Filler ! stop,
     receive ended -> ok after ?PATIENCE -> error(not_ended) end,
     gone(T),
     nothing_left(T).

@@ -33,7 +33,6 @@ tests() ->
         {processes_with_timers_lose_their_tokens, fun processes_with_timers_lose_their_tokens/1},
         {a_busy_process_loses_its_token, fun a_busy_process_loses_its_token/1},
         {idle_tokens_are_reset, fun idle_tokens_are_reset/1},
-        {another_tracer_fills_no_log, fun another_tracer_fills_no_log/1},
         {dbg_is_left_alone, fun dbg_is_left_alone/1}
     ].
 
@@ -472,41 +471,6 @@ idle_tokens_are_reset(T) ->
         end
      || Large <- [false, true]
     ].
-
-%% Before OTP 27 the VM logs an error for each process of another tracer that we try to trace.
-another_tracer_fills_no_log(T) ->
-    Tracer = spawn(T, timer, sleep, [infinity]),
-    Ps = [spawn(T, timer, sleep, [infinity]) || _ <- lists:seq(1, 300)],
-    [1 = rpc:call(T, erlang, trace, [P, true, [procs, {tracer, Tracer}]]) || P <- Ps],
-    [load(T, M) || M <- ?MODULES],
-    K = start(T, #{force => true}),
-    {ok, _} = ask(K, {config, trace_config([{entry, 1}])}),
-    #{level := Level} = rpc:call(T, logger, get_primary_config, []),
-    ok = rpc:call(T, logger, set_primary_config, [level, error]),
-    ok = rpc:call(T, logger, add_handler, [agent_load, agent_load, #{config => self()}]),
-    ok = ask(K, {tracing, true}),
-    ?soon(fun() -> run(T, entries, [[1]]), calls(messages(K)) =/= [] end),
-    ok = ask(K, {tracing, false}),
-    finish(T, K),
-    rpc:call(T, erlang, spawn, [erlang, error, [the_last_entry]]),
-    Logged = logged(),
-    ok = rpc:call(T, logger, remove_handler, [agent_load]),
-    ok = rpc:call(T, logger, set_primary_config, [level, Level]),
-    ?check(Logged =< if_isolated(T, 0, 3 * 8)),
-    ?equal([P || P <- Ps, rpc:call(T, erlang, trace_info, [P, tracer]) =/= {tracer, Tracer}], []),
-    [exit(P, kill) || P <- [Tracer | Ps]],
-    nothing_left(T).
-
-if_isolated(T, Yes, No) -> case isolated(T) of true -> Yes; false -> No end.
-
-logged() ->
-    receive {logged, Message} ->
-        case string:find(io_lib:format("~0p", [Message]), "the_last_entry") of
-            nomatch -> 1 + logged();
-            _ -> 0
-        end
-    after ?PATIENCE -> error(not_logged)
-    end.
 
 dbg_is_left_alone(T) ->
     case rpc:call(T, code, ensure_loaded, [dbg]) of

@@ -32,7 +32,7 @@ run() {
     label=$1
     shift
     name=kprof_agent_target_${label}_$$
-    (cd "$work" && exec "$@" -sname "$name" -setcookie kprof_agent -noinput -kernel logger_level emergency) >"$work/$label.log" 2>&1 &
+    (cd "$work" && exec "$@" +P 131072 -sname "$name" -setcookie kprof_agent -noinput -kernel logger_level emergency) >"$work/$label.log" 2>&1 &
     echo $! >"$work/$label.node.pid"
     (cd "$work" && exec erl -kernel logger_level emergency -sname "kprof_agent_tester_${label}_$$" -setcookie kprof_agent -hidden -noinput -pa "$work" \
         -s agent_test main "$name@$host" "$label" "$work" $tests) >"$work/$label.out" 2>&1 &
