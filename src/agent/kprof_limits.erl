@@ -140,9 +140,9 @@ ticket_rate(#s{limits = #limits{ticket = {Then, Before}}}) ->
 
 events(S) -> kprof_link:counter(?SENT, S) + kprof_link:counter(?DROPPED, S).
 
-%% For the pacer: two times the number of calls that count as sampled for a sampled request; 0: none does. With a limit of cost, half more than its
-%% traced calls: a node that is fully loaded makes fewer calls than are due. Without one, the operator wants as much as possible, and
-%% the relay finds out what that is.
+%% For the pacer: two times the number of calls that count as sampled for a sampled request; 0: none does. With a limit of cost,
+%% half more than its traced calls: a node that is fully loaded makes fewer calls than are due. Without one, the operator wants as
+%% much as possible, and the relay finds out what that is.
 -spec twice_calls_of_request(state()) -> non_neg_integer().
 twice_calls_of_request(#s{part_time = #part_time{phase = Phase}}) when Phase =/= off -> 0; % it samples many calls in a short time
 twice_calls_of_request(#s{limits = #limits{max = #{max_cost := 0}}}) -> 2;

@@ -3,7 +3,7 @@
 -module(kprof_spec).
 -export([
     detail_label/0, of_epoch/2, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1, full_words/2, full_label/2, set_word/1, capture/0, full_function/0,
-    set_pattern/4, set_meta/4, pattern/2, flags/4, send_left/2, send_pattern/2, session/3, end_session/1, system/2, delivered/1, reset_tokens/0, may_reset_tokens/0
+    set_pattern/4, set_meta/4, pattern/2, flags/4, send_left/2, send_pattern/2, session/3, end_session/1, system/2, delivered/1, reset_tokens/1
 ]).
 %% Dialyzer of OTP 25 does not accept a pattern of `send` there.
 -dialyzer({nowarn_function, send_pattern/2}).
@@ -254,12 +254,9 @@ tracer() -> trace.
 
 %% Removes all tokens of the node, and blocks all schedulers meanwhile: only at the end (kprof_tokens), never on a VM that this
 %% can crash, with so many processes that it takes long (30 ms for 200,000), or while another tracer uses tokens (seq_trace, or
-%% an agent in another slot). -> boolean()
--spec reset_tokens() -> boolean().
-reset_tokens() -> may_reset_tokens() andalso is_tuple(seq_trace:reset_trace()) =:= false.
-
--spec may_reset_tokens() -> boolean().
-may_reset_tokens() ->
+%% an agent in another slot), or if Prevents() is true, which is asked last. -> boolean()
+-spec reset_tokens(fun(() -> boolean())) -> boolean().
+reset_tokens(Prevents) ->
     kprof_hazard:allowed(reset_trace, kprof_hazard:vm()) andalso
         erlang:system_info(process_count) < ?RESET_PROCESSES andalso seq_trace:get_system_tracer() =:= false andalso
-        kprof_node:staying() =:= [].
+        kprof_node:staying() =:= [] andalso not Prevents() andalso is_tuple(seq_trace:reset_trace()) =:= false.

@@ -95,24 +95,24 @@ flagged(P, Own, Flagged) ->
 reset({kept, Left}, _) -> {kept, length(Left)};
 reset({drained, []}, _) -> {drained, 0};
 reset({drained, Left}, Epoch) ->
-    case kprof_spec:may_reset_tokens() andalso not are_some_heavy() andalso kprof_spec:reset_tokens() of
+    case kprof_spec:reset_tokens(fun() -> are_some_heavy() end) of
         true -> {reset, length(held(Epoch))};
         false -> {drained, length(Left)}
     end.
 
-%% Each time in a process of its own: a second list of all pids in the same heap would cause garbage collections, which stop a
+held(Epoch) -> apart(fun() -> holders(Epoch) end).
+
+%% Each walk in a process of its own: a second list of all pids in the same heap would cause garbage collections, which stop a
 %% scheduler for 5 to 14 ms if there are 200,000 processes. It is linked, so that it ends with its caller.
-held(Epoch) ->
+apart(Walk) ->
     Caller = self(),
-    P = spawn_opt(fun() -> Caller ! {held, self(), holders(Epoch)} end, [link | kprof_pids:heap()]),
-    receive {held, P, Holders} -> Holders end.
+    P = spawn_opt(fun() -> Caller ! {walked, self(), Walk()} end, [link | kprof_pids:heap()]),
+    receive {walked, P, Result} -> Result end.
 
 %% The reset waits, with all schedulers blocked, for each process whose garbage is being collected, and walks all queues.
 are_some_heavy() ->
-    Caller = self(),
     Vm = kprof_hazard:vm(),
-    P = spawn_opt(fun() -> Caller ! {heavy, self(), kprof_flags:fold(fun(Pid, Is) -> Is orelse is_heavy(Pid, Vm) end, false)} end, [link | kprof_pids:heap()]),
-    receive {heavy, P, Is} -> Is end.
+    apart(fun() -> kprof_flags:fold(fun(P, Is) -> Is orelse is_heavy(P, Vm) end, false) end).
 
 is_heavy(P, Vm) ->
     case kprof_walk:may_ask_queue(P, Vm) andalso kprof_walk:info(P, message_queue_len) of

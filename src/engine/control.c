@@ -196,9 +196,7 @@ static bool apply(struct control *c, struct session *s, const struct trace_confi
 static bool configure(struct control *c, struct session *s, const struct trace_config *w,
                       uint64_t gen, struct err *e)
 {
-    bool again = c->applied_gen == gen;
-
-    bool before = c->unsure;
+    bool again = c->applied_gen == gen, before = c->unsure;
 
     c->retry = c->refused = false;
     bool ok = apply(c, s, w, gen, e);

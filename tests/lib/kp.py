@@ -328,22 +328,26 @@ def elixir_beams():
 
 # ---- the program ----------------------------------------------------------------------------------------------
 
+def environment(cookie=COOKIE, **more):
+    """That of a run of kprof-top."""
+    e = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "LC_ALL", "ASAN_OPTIONS", "TSAN_OPTIONS")}
+    e["HOME"] = scratch()
+    e.setdefault("LC_ALL", "C.UTF-8")
+    if cookie is not None:
+        e["KPROF_COOKIE"] = cookie
+    return {**e, **more}
+
+
 class Kp:
     """A run of kprof-top. Lines of stdout are read as they arrive (and parsed if they are JSON); stderr is stored."""
 
     def __init__(self, *args, env=None, cookie=COOKIE, program=None, stdin=None):
         self.argv = [program or PROGRAM] + [str(a) for a in args]
-        e = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "LC_ALL", "ASAN_OPTIONS", "TSAN_OPTIONS")}
-        e["HOME"] = scratch()
-        e.setdefault("LC_ALL", "C.UTF-8")
-        if cookie is not None:
-            e["KPROF_COOKIE"] = cookie
-        e.update(env or {})
         self.lines, self.rows = [], []
         self._err = []
         self._news = threading.Condition()
         self.proc = subprocess.Popen(self.argv, stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE, env=e, cwd=scratch())
+                                     stderr=subprocess.PIPE, env=environment(cookie, **(env or {})), cwd=scratch())
         at_end(lambda: kill_pid(self.proc))
         self._threads = [threading.Thread(target=self._read, args=a, daemon=True)
                          for a in ((self.proc.stdout, self._on_out), (self.proc.stderr, self._err.append))]

@@ -150,9 +150,8 @@ def test_a_reader_that_is_slower_than_the_reports():
     with workload_node(25) as n:
         read, write = os.pipe()
         fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
-        e = {k: os.environ[k] for k in ("PATH", "ASAN_OPTIONS", "TSAN_OPTIONS") if k in os.environ}
         proc = subprocess.Popen([kp.PROGRAM, "--batch", "--format", "json", "-d", "100ms", "--max-overhead", "none", "-t", "request=workload:request/1", n.name],
-                                stdin=subprocess.DEVNULL, stdout=write, stderr=subprocess.PIPE, cwd=kp.scratch(), env={**e, "HOME": kp.scratch(), "LC_ALL": "C.UTF-8", "KPROF_COOKIE": kp.COOKIE})
+                                stdin=subprocess.DEVNULL, stdout=write, stderr=subprocess.PIPE, cwd=kp.scratch(), env=kp.environment())
         kp.at_end(lambda: kp.kill_pid(proc))
         os.close(write)
         n.eval("spawn(fun L() -> workload:request(read), receive after 2 -> L() end end)")

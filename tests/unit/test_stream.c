@@ -712,14 +712,19 @@ static void test_an_agent_that_is_gone(void **state)
     assert_string_equal(n.text, "killed");
 }
 
-static void beat_with_gap(struct fixture *f, int64_t ns, uint64_t gap)
+static void begin_beat(struct fixture *f, int64_t ns, uint32_t entries)
 {
     buf_clear(&f->m);
     enc_version(&f->m);
     enc_tuple(&f->m, 3);
     enc_atom(&f->m, "kh");
     stamp(&f->m, ns);
-    enc_map(&f->m, 1);
+    enc_map(&f->m, entries);
+}
+
+static void beat_with_gap(struct fixture *f, int64_t ns, uint64_t gap)
+{
+    begin_beat(f, ns, 1);
     enc_atom(&f->m, "gap");
     enc_u64(&f->m, gap);
     assert_int_equal(feed(f, &f->m), STREAM_HEARTBEAT);
@@ -912,12 +917,7 @@ static void test_random_bytes(void **state)
 
 static void beat_at(struct fixture *f, int64_t ns, int64_t now_ns)
 {
-    buf_clear(&f->m);
-    enc_version(&f->m);
-    enc_tuple(&f->m, 3);
-    enc_atom(&f->m, "kh");
-    stamp(&f->m, ns);
-    enc_map(&f->m, 0);
+    begin_beat(f, ns, 0);
     assert_int_equal(feed_at(f, &f->m, (uint64_t)now_ns), STREAM_HEARTBEAT);
 }
 
