@@ -3,7 +3,7 @@
 %% process.
 -module(kprof_limits).
 -export_type([evaluated/0]).
--export([affordable/1, detail_state/1, detail_flags/2, with_detail/2, flood/2, limits/2, nudged/1, adjust/1, begin_at/2, twice_calls_of_request/1, new_relay/1]).
+-export([affordable/1, detail_state/1, detail_flags/2, with_detail/2, flood/2, limits/2, nudged/1, adjust/1, begin_at/2, twice_calls_of_request/1, block/1, new_relay/1]).
 
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
@@ -147,6 +147,18 @@ events(S) -> kprof_link:counter(?SENT, S) + kprof_link:counter(?DROPPED, S).
 twice_calls_of_request(#s{part_time = #part_time{phase = Phase}}) when Phase =/= off -> 0; % it samples many calls in a short time
 twice_calls_of_request(#s{limits = #limits{max = #{max_cost := 0}}}) -> 2;
 twice_calls_of_request(S) -> 3 * traced_calls(S).
+
+%% For the pacer: the size of a block of tickets, and the events of a request, if calls that come at once are limited. Not without
+%% a limit of what waits, nor in a part of the time, in which many calls are sampled; and other agents use the same control word.
+-spec block(state()) -> {pos_integer(), pos_integer()} | none.
+block(#s{part_time = #part_time{phase = Phase}}) when Phase =/= off -> none;
+block(#s{limits = #limits{max = #{max_queue := 0}}}) -> none;
+block(#s{beside = true}) -> none;
+block(#s{tracing = #tracing{trace_config = Config}} = S) ->
+    case kprof_sampling:momentary(S) of
+        1 -> {kprof_match_spec:block_bits(Config), 2 * traced_calls(S)};
+        _ -> none
+    end.
 
 %% As measured. Until then, each tier once: it is better to cut sampling once too much in a flood than to notice it when the relay is
 %% behind.

@@ -1,11 +1,12 @@
 %% Makes match specs; kprof_spec sets them. A trace configuration (tiers, entry, identity rule, returns, sampling) becomes one
 %% match spec per tier. No side effects. PROTOCOL.md has the messages.
 -module(kprof_match_spec).
--export([compile/1, rules/1, since/2, unsampled/0, senders/1, uses_word/1, full_entry/4, full_tier/4]).
+-export([compile/1, block_bits/1, rules/1, since/2, unsampled/0, senders/1, uses_word/1, full_entry/4, full_tier/4]).
 
 -include("kprof_control_word.hrl").
 
 -define(SPINS, 24).
+-define(AT_ONCE, 2560). % traced calls in two blocks, if a request makes one of each function
 -define(ARGS, 8). % maximum number of arguments that are sent
 -define(ELEMENTS, 6). % of a tuple in them
 -define(BYTES, 64). % of a binary
@@ -186,7 +187,7 @@ detail_switch(_) ->
 %% First clause: unsampled calls. They dominate the cost on a busy node, so it has only one guard, makes no token, and clears an
 %% old token. The guard is evaluated once: another process may change the word at any time, and a call that is sampled for one
 %% clause, but not for the next one, would keep the token of an earlier request. Without an entry, calls have no tokens.
-passed_over(#{sample := N, entry := Entry}) -> [{'_', [lost(N)], passed(Entry)}].
+passed_over(#{sample := N, entry := Entry} = Config) -> [{'_', [lost(N, Config)], passed(Entry)}].
 
 passed(none) -> [bump(1), {message, false}];
 passed(_) -> [{'andalso', {is_seq_trace}, {set_seq_token, sequential_trace_token, []}}, bump(ahead()), {message, false}].
@@ -201,13 +202,31 @@ self_counted(#{}) -> [bump(1)].
 %% False for 1 call in N. With a cut in the control word, N is doubled for each step of the cut. A change of the cut therefore
 %% needs no change of a pattern. The hash of the ticket uses two primes, because with one alone, some calls of a periodic
 %% workload would be sampled too often or too rarely.
-lost(N) ->
+lost(N, Config) ->
     P1 = 2147483647,
     P2 = 2147483629,
     Zero = 462063239, % Zero * 69621 rem P2 = P2 - 1: a ticket of 0 is sampled only if every call is
     Ticket = ticket_of({get_tcw}),
     Hash = {'rem', {'*', {'rem', {'+', Zero, {'*', Ticket, 48271}}, P1}, 69621}, P2},
-    {'>=', Hash, {'bsr', most(P2, N), {'-', {'bsr', {get_tcw}, ?TICKET_BITS}, 1}}}.
+    Lost = {'>=', Hash, {'bsr', most(P2, N), {'-', {'bsr', {get_tcw}, ?TICKET_BITS}, 1}}},
+    case N of
+        1 -> {'andalso', Lost, {'orelse', {'<', {get_tcw}, ?LIMIT bsl ?TICKET_BITS}, beyond(block_bits(Config)), {'>=', {get_tcw}, ?LIMIT_END bsl ?TICKET_BITS}}};
+        _ -> Lost
+    end.
+
+%% With a limit, which looks like a deep cut at first: true if the ticket is neither in the block of the limit nor in the next one.
+beyond(Bits) ->
+    Ahead = {'-', {'+', {'bsr', ticket_of({get_tcw}), Bits}, ?LIMIT + ?BLOCKS + 1}, {'bsr', {get_tcw}, ?TICKET_BITS}},
+    {'>=', {'band', Ahead, ?BLOCKS}, ?ALLOWED}.
+
+%% Where each call is sampled, the pacer lets at most two blocks of 2 ^ Bits requests pass between two of its turns
+%% (kprof_spec:allow/2). A process runs for 4000 reductions: if all calls of a tight loop were sampled, other processes would
+%% wait longer than 10 ms for its turn. The fewer traced functions there are, the more requests are allowed.
+-spec block_bits(kprof_spec:trace_config()) -> 4..10.
+block_bits(#{tiers := Tiers}) -> block_bits(?AT_ONCE div max(1, length(Tiers)), 4).
+
+block_bits(Requests, Bits) when Bits < 10, Requests >= 4 bsl Bits -> block_bits(Requests, Bits + 1);
+block_bits(_, Bits) -> Bits.
 
 %% A call with a hash below this is sampled, without a cut. P2: one more than the largest hash.
 most(P2, 1) -> P2;

@@ -1,6 +1,6 @@
 %% The pacer: resumes the relay every 1 to 10 ms, and suspends it after its turn. It also checks the call rate in the control
 %% word: if more calls are sampled than the relay can process, it informs the controller at once, even if the relay has not run.
-%% Linked to its relay.
+%% Where each call is sampled, only so many are between two of its turns (kprof_spec:allow/2). Linked to its relay.
 -module(kprof_pacer).
 -export([start/2, init/2]).
 
@@ -8,7 +8,9 @@
 
 -define(LEAST_SAMPLED, 500). % minimum number of sampled calls, so that a short burst does not count
 
--record(p, {relay, controller, ms = ?TICK_MS, state = running, sample = 1, twice = 2, ticket = 0, at}). % twice: two times the traced calls of a sampled request
+%% twice: two times the traced calls of a sampled request; block: {Bits, events of a request} where calls that
+%% come at once are limited, or none
+-record(p, {relay, controller, ms = ?TICK_MS, state = running, sample = 1, twice = 2, block = none, ticket = 0, word = 0, at}).
 
 -spec start(pid(), pid()) -> pid().
 start(Relay, Controller) -> spawn_opt(?MODULE, init, [Relay, Controller], [link, {priority, high}]).
@@ -19,7 +21,7 @@ init(Relay, Controller) -> pace(#p{relay = Relay, controller = Controller, ticke
 pace(#p{ms = Ms} = P) ->
     receive
         kick -> woken(counted(P));
-        {sample, N, Twice} -> pace(P#p{sample = N, twice = Twice, ticket = kprof_node:ticket(), at = erlang:monotonic_time()})
+        {sample, N, Twice, Block} -> pace(sampled(N, Twice, Block, P))
     after Ms -> woken(counted(P))
     end.
 
@@ -33,10 +35,33 @@ done(#p{relay = Relay} = P) ->
         {done, Next} ->
             erlang:suspend_process(Relay, [asynchronous]),
             pace(P#p{ms = Next, state = suspended});
-        {sample, N, Twice} ->
-            done(P#p{sample = N, twice = Twice, ticket = kprof_node:ticket(), at = erlang:monotonic_time()})
+        {sample, N, Twice, Block} -> done(sampled(N, Twice, Block, P))
     after ?TICK_MS -> done(counted(P))
     end.
+
+sampled(N, Twice, Block, P0) ->
+    P = limited(P0), % with the limit that was in force
+    limited(P#p{sample = N, twice = Twice, block = Block, ticket = kprof_node:ticket(), at = erlang:monotonic_time()}).
+
+%% The events of calls beyond the limit count as dropped.
+limited(P) -> limited(16, P).
+
+limited(0, P) -> P; % at the next turn
+limited(Tries, P) ->
+    Word = erlang:system_info(trace_control_word),
+    case kprof_spec:held(Word) of
+        true -> limited(Tries - 1, P);
+        false -> limited_from(Word, P)
+    end.
+
+limited_from(Word, #p{block = none} = P) ->
+    P#p{word = kprof_spec:allow(none, Word)};
+limited_from(Word, #p{relay = Relay, block = {Bits, Events}, word = Before, at = Then} = P) ->
+    case kprof_spec:beyond(Bits, Before, Word) of
+        0 -> ok;
+        Requests -> Relay ! {beyond, Requests * Events, Then} % with the sampling of then: it may have been cut since
+    end,
+    P#p{word = kprof_spec:allow(Bits, Word)}.
 
 counted(#p{relay = Relay, controller = Controller, sample = N, twice = Twice, ticket = Before, at = Then} = P) ->
     Now = erlang:monotonic_time(),
@@ -45,4 +70,4 @@ counted(#p{relay = Relay, controller = Controller, sample = N, twice = Twice, ti
     Us = erlang:convert_time_unit(Now - Then, native, microsecond),
     PerS = Sampled * 1000000 div max(1, Us),
     Sampled > ?LEAST_SAMPLED andalso PerS > ?MOST_SAMPLED andalso (Controller ! {flood, Relay, {calls, PerS, N}}),
-    P#p{ticket = Ticket, at = Now}.
+    (limited(P))#p{ticket = Ticket, at = Now}.

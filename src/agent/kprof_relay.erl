@@ -302,6 +302,7 @@ control(hold, S) ->
     receive {weight, _, _} = Weight -> control(Weight, S)
     after ?HOLD_MS -> S
     end;
+control({beyond, N, Then}, #s{gate = open} = S) -> never_made(N, kprof_weights:at(Then, S#s.weights), S);
 control({cleanup, Plan}, S) -> S#s{plan = Plan};
 control({limits, Age, Queue, Memory, Rate, BlockedMs}, S) ->
     S#s{max_age = Age, max_queue = Queue, max_memory = Memory, max_blocked = BlockedMs, limit = kprof_breaker:limit(Rate, now_ms())};
@@ -416,6 +417,9 @@ lost_details(_, #s{detail = none} = S) -> S;
 lost_details(N, #s{detail = Detail} = S) -> S#s{detail = kprof_detail:lost(N, Detail)}.
 
 dropped(N, Weight, S) -> S#s{dropped = S#s.dropped + N, debt = S#s.debt + N * Weight}.
+
+%% Events of calls beyond the limit of the pacer: as if they had been read and dropped.
+never_made(N, Weight, S) -> (dropped(N, Weight, S))#s{read = S#s.read + N, weighted = S#s.weighted + N * Weight}.
 
 %% Sends as much as possible without blocking.
 deliver(#s{pending = Q0} = S) ->

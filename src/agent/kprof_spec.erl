@@ -2,7 +2,7 @@
 %% match specs; kprof_check checks each one before it is set. PROTOCOL.md has the bits.
 -module(kprof_spec).
 -export([
-    detail_label/0, of_epoch/2, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1, full_words/2, full_label/2, set_word/1, capture/0, full_function/0,
+    detail_label/0, of_epoch/2, ticket_range/0, tickets/2, word/2, cut/1, allow/2, beyond/3, ours/1, held/1, full_words/2, full_label/2, set_word/1, capture/0, full_function/0,
     set_pattern/4, set_meta/4, pattern/2, flags/4, send_left/2, send_pattern/2, session/3, end_session/1, system/2, delivered/1, reset_tokens/1
 ]).
 %% Dialyzer of OTP 25 does not accept a pattern of `send` there.
@@ -28,7 +28,6 @@
 
 -include("kprof_control_word.hrl").
 
--define(CUT_MOST, 24).
 -define(STEADY_US, 20).
 -define(TRY_US, 200).
 -define(RESET_PROCESSES, 50000).
@@ -62,7 +61,7 @@ tickets(Before, Now) ->
 word(Cut, Word) -> (cut_bits(Cut) bsl ?TICKET_BITS) bor (1 + (Word band ?TICKETS) rem ?TICKETS).
 
 cut_bits(brake) -> ?BRAKE;
-cut_bits(Cut) -> 1 + min(?CUT_MOST, Cut).
+cut_bits(Cut) -> ?NO_CUT + min(?CUT_MOST, Cut).
 
 %% Takes effect at once. A call that read the word before it was set, and writes it afterwards, restores the old cut: with calls
 %% in a tight loop, this happens in about one of six changes. The word is therefore set until it has kept the cut for
@@ -75,7 +74,7 @@ cut(Cut) ->
 cut(Bits, Cut, Since, Steady, End) ->
     Now = erlang:monotonic_time(), % before the word is read: this process may be interrupted in between
     Word = erlang:system_info(trace_control_word),
-    Kept = Word bsr ?TICKET_BITS =:= Bits,
+    Kept = Word bsr ?TICKET_BITS =:= Bits orelse Bits =:= ?NO_CUT andalso is_limited(Word),
     Kept orelse Word band ?TICKETS =:= 0 orelse erlang:system_flag(trace_control_word, word(Cut, Word + ?AHEAD)),
     if
         Kept, Now - Since >= Steady -> true;
@@ -85,6 +84,53 @@ cut(Bits, Cut, Since, Steady, End) ->
     end.
 
 native(Us) -> erlang:convert_time_unit(Us, microsecond, native).
+
+%% ---- The limit, where each call is sampled: one code for each of eight blocks of tickets in turn ----
+
+is_limited(Word) -> Word >= ?LIMIT bsl ?TICKET_BITS andalso Word < ?LIMIT_END bsl ?TICKET_BITS.
+
+%% From now on, calls are sampled to the end of the next block of 2 ^ Bits tickets; Bits none: without a limit. A word with a cut
+%% or the brake stays. Word: the present one, not held. -> the word now in force
+-spec allow(pos_integer() | none, non_neg_integer()) -> non_neg_integer().
+allow(Bits, Word) ->
+    case is_without_cut(Word) andalso limited(Bits, Word) of
+        false -> Word;
+        Word -> Word;
+        _ -> limit(Bits, Word, erlang:system_flag(trace_control_word, Word band ?CUT_BITS))
+    end.
+
+%% Like a call that takes a ticket, so no ticket is lost, and none is given to two requests. Taken: the word before.
+limit(_, Word, Taken) when Taken band ?TICKETS =:= 0 -> Word; % a process is taking a ticket: at the next turn
+limit(Bits, _, Taken) ->
+    Word = case is_without_cut(Taken) of true -> limited(Bits, Taken); false -> Taken end,
+    set_word(Word),
+    Word.
+
+is_without_cut(Word) -> Word bsr ?TICKET_BITS =:= ?NO_CUT orelse is_limited(Word).
+
+limited(none, Word) -> ?NO_CUT bsl ?TICKET_BITS bor (Word band ?TICKETS);
+limited(Bits, Word) -> (?LIMIT + block(Bits, Word)) bsl ?TICKET_BITS bor (Word band ?TICKETS).
+
+block(Bits, Word) -> ((Word band ?TICKETS) bsr Bits) band ?BLOCKS.
+
+%% The number of calls between two words that were not sampled because of the limit: that of the second one, because a call may
+%% have restored the limit from before the first word; or that of the first one, if the sampling has just been cut.
+-spec beyond(pos_integer(), non_neg_integer(), non_neg_integer()) -> non_neg_integer().
+beyond(Bits, Before, Now) ->
+    case is_limited(Before) andalso tickets(Before band ?TICKETS, Now band ?TICKETS) of
+        false ->
+            0;
+        Tickets ->
+            Limit = case is_limited(Now) of true -> Now; false -> Before end bsr ?TICKET_BITS - ?LIMIT,
+            Blocks = (block(Bits, Before) - Limit) band ?BLOCKS,
+            Began = (Blocks bsl Bits) + (Before band (1 bsl Bits - 1)),
+            beyond_of(Began + Tickets, 1 bsl Bits) - beyond_of(Began, 1 bsl Bits)
+    end.
+
+%% Of so many calls from the beginning of the limit's block.
+beyond_of(Tickets, Block) ->
+    All = (?BLOCKS + 1) * Block,
+    Tickets div All * (All - ?ALLOWED * Block) + max(0, Tickets rem All - ?ALLOWED * Block).
 
 %% True if the word is of an agent.
 -spec ours(non_neg_integer()) -> boolean().

@@ -478,7 +478,7 @@ all_the_time(S0) ->
 weigh(#s{relay = Relay, pacer = Pacer} = S) ->
     N = kprof_sampling:in_force(S),
     Relay ! {weight, N, erlang:monotonic_time()},
-    Pacer ! {sample, kprof_sampling:momentary(S), kprof_limits:twice_calls_of_request(S)}.
+    Pacer ! {sample, kprof_sampling:momentary(S), kprof_limits:twice_calls_of_request(S), kprof_limits:block(S)}.
 
 %% Stops all tracing by the control word (the brake), whatever patterns are set.
 brake(#s{beside = false}) -> kprof_spec:cut(brake);

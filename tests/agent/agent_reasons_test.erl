@@ -4,7 +4,7 @@
 -export([tests/0]).
 
 -include("agent.hrl").
--import(agent_lib, [
+-import(agent_lib, [payloads/2, 
     load/3, start/1, start/2, ask/2, trace_config/1, trace_config/2, finish/2, run/3, messages/1, batches/1, calls/1, receive_off/0, run_forever/2,
     stop_workers/1, drain/0, set_now/1, beat_now/1
 ]).
@@ -19,6 +19,7 @@ tests() ->
         {old_events_trip, fun old_events_trip/1},
         {many_events_are_dropped, fun many_events_are_dropped/1},
         {dropped_events_weigh_what_they_stood_for, fun dropped_events_weigh_what_they_stood_for/1},
+        {a_burst_is_limited_at_once, fun a_burst_is_limited_at_once/1},
         {big_events_trip, fun big_events_trip/1},
         {a_long_queue_is_not_walked, fun a_long_queue_is_not_walked/1},
         {a_long_run_queue_trips, fun a_long_run_queue_trips/1},
@@ -58,6 +59,27 @@ dropped_events_weigh_what_they_stood_for(T) ->
     [rpc:call(T, agent_load, let_go, [Holder]) || Holder <- Holders],
     ?got({ke, sampling, <<_/binary>>}),
     stood(100, 4 * 1000 * ?EVENTS * 16 div 2, T, K),
+    finish(T, K).
+
+%% Before the agent has its next turn, only so many requests of a burst are sampled. The others are counted as dropped, and later
+%% events stand for them.
+a_burst_is_limited_at_once(T) ->
+    K = armed(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]), #{max_queue => 100000}),
+    run(T, many, [1, 100]),
+    {ok, _, #{dropped := 0}} = ask(K, flush),
+    100 = length(payloads(messages(K), entry)),
+    Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
+    {links, [_ | _] = Links} = rpc:call(T, erlang, process_info, [Relay, links]),
+    Holders = [rpc:call(T, agent_load, hold, [P]) || P <- [K | Links], is_pid(P)],
+    run(T, many, [1, 1500]),
+    Until = node_ms(T) + 100, % the rate is no flood
+    ?soon(fun() -> node_ms(T) > Until end),
+    [rpc:call(T, agent_load, let_go, [Holder]) || Holder <- Holders],
+    Batches = batches(K),
+    Requests = length([x || {_, Ms} <- Batches, _ <- payloads(Ms, entry)]),
+    ?check(Requests > 200 andalso Requests =< 512),
+    ?soon(fun() -> {ok, _, #{dropped := Dropped}} = ask(K, flush), Dropped =:= (1500 - Requests) * ?EVENTS end),
+    stood(100, (1500 - Requests) * ?EVENTS, T, K),
     finish(T, K).
 
 %% Makes events, few enough that none of them is dropped, until those that were dropped stand for at least this number, too.

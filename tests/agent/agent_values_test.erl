@@ -10,6 +10,7 @@ tests() ->
         {breaker_keeps_its_times, fun breaker_keeps_its_times/1},
         {limit_is_never_passed, fun limit_is_never_passed/1},
         {weights_follow_the_time, fun weights_follow_the_time/1},
+        {calls_at_once_are_limited, fun calls_at_once_are_limited/1},
         {args_are_limited, fun args_are_limited/1},
         {texts_are_read, fun texts_are_read/1},
         {names_are_listed_in_pieces, fun names_are_listed_in_pieces/1},
@@ -174,6 +175,43 @@ weights_of(Seed, Changes) ->
     {_, Last} = lists:last(History),
     {[{1, Last, [Late]}], Forgotten} = kprof_weights:parts([Late], 1, Weights),
     ?equal(kprof_weights:at(-1, Forgotten), Last).
+
+%% Where each call is sampled: from the limit to the end of the next block of tickets, then six blocks of calls are not. The match
+%% spec and kprof_spec:beyond/3 agree on which. Other codes: no limit, a cut, the brake.
+calls_at_once_are_limited(_) ->
+    Seed = seed(),
+    Before = erlang:system_info(trace_control_word),
+    [limited_calls(Seed, Tiers) || Tiers <- [1, 2, 3, 5, 8, 20, 200]],
+    erlang:system_flag(trace_control_word, Before).
+
+limited_calls(Seed, Tiers) ->
+    Config = #{tiers => [{I, m, list_to_atom("f" ++ integer_to_list(I)), 1} || I <- lists:seq(1, Tiers)], entry => 1, identity => none, returns => lean, sample => 1, epoch => 1},
+    {ok, [{1, _, [{'_', [Lost], _} | _]} | _], _} = kprof_match_spec:compile(Config),
+    Bits = kprof_match_spec:block_bits(Config),
+    Block = 1 bsl Bits,
+    ?check(Block >= 16 andalso (Bits =:= 4 orelse 2 * Block * Tiers =< 2560)),
+    Code = fun(N, Ticket) -> (N bsl 27) bor Ticket end,
+    IsLost = fun(Word) ->
+        erlang:system_flag(trace_control_word, Word),
+        {ok, Is, [], []} = erlang:match_spec_test([x], [{'_', [Lost], [{message, true}]}], trace),
+        Is
+    end,
+    [
+        begin
+            Ticket = rand:uniform(16#7ffffff - 10 * Block),
+            erlang:system_flag(trace_control_word, Code(1, Ticket)),
+            Now = kprof_spec:allow(Bits, Code(1, Ticket)),
+            ?equal({Seed, kprof_spec:allow(Bits, Now), kprof_spec:allow(none, Now)}, {Seed, Now, Code(1, Ticket)}),
+            {Limit, First} = {Now bsr 27, (Ticket bsr Bits) bsl Bits},
+            Calls = [{First + B * Block + I, B} || B <- lists:seq(0, 8), I <- [0, 1, Block - 1], First + B * Block + I > Ticket],
+            [?equal({Seed, Limit, T, IsLost(Code(Limit, T))}, {Seed, Limit, T, B rem 8 >= 2}) || {T, B} <- Calls],
+            [?equal({Seed, T, kprof_spec:beyond(Bits, Now, Code(Limit, T))}, {Seed, T, length([x || X <- lists:seq(Ticket, T - 1), (X - First) div Block rem 8 >= 2])}) || {T, _} <- Calls],
+            ?equal({Seed, [IsLost(Code(C, Ticket)) || C <- [1, 31]]}, {Seed, [false, true]})
+        end
+     || _ <- lists:seq(1, 20)
+    ],
+    Some = [length([x || _ <- lists:seq(1, 1000), IsLost(Code(3, rand:uniform(16#7ffffff)))])],
+    ?check(Some > [650] andalso Some < [850]).
 
 %% At most 1 KB for a call and 1 MB in a second.
 args_are_limited(_) ->
