@@ -2,22 +2,23 @@
 
 #include <kprof/erl/enc.h>
 
-static void init(struct agent_call *q)
+static void init(struct agent_call *q, const char *what)
 {
+    q->what = what;
     buf_init(&q->request, 0);
     buf_init(&q->answer, AGENT_CALL_BYTES);
 }
 
 void agent_call_begin(struct agent_call *q, const char *what)
 {
-    init(q);
+    init(q, what);
     enc_tuple(&q->request, 2);
     enc_atom(&q->request, what);
 }
 
 void agent_call_word(struct agent_call *q, const char *what)
 {
-    init(q);
+    init(q, what);
     enc_atom(&q->request, what);
 }
 
@@ -28,9 +29,24 @@ int agent_call_send(struct agent_call *q, struct session *s, struct err *e)
     return rc;
 }
 
+/* {error, Tag, Text}: -1 with err */
+static int read_error(const struct agent_call *q, struct err *e)
+{
+    struct etf c = q->c;
+    char why[300];
+    uint32_t arity;
+
+    if (!etf_tuple(&c, &arity) || arity != 3 || !etf_is_atom(&c, "error") || !etf_skip(&c))
+        return 0;
+    etf_text(&c, why, sizeof why);
+    return err_set(e, "the agent could not do the request '%s': %s", q->what, why);
+}
+
 int agent_call_done(struct agent_call *q, struct session *s, struct err *e)
 {
     int rc = agent_call_send(q, s, e);
+    if (rc == 0)
+        rc = read_error(q, e);
     agent_call_end(q);
     return rc;
 }

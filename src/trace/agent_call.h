@@ -16,6 +16,7 @@
 #define AGENT_CALL_BYTES      ((size_t)8 << 20)
 
 struct agent_call {
+    const char *what; /* of the caller, until agent_call_end */
     struct buf request, answer;
     struct etf c;
 };
@@ -26,7 +27,8 @@ void agent_call_begin(struct agent_call *q, const char *what);
 void agent_call_word(struct agent_call *q, const char *what);
 /* Returns 0 with c at the answer, or -1 with err. */
 int agent_call_send(struct agent_call *q, struct session *s, struct err *e);
-/* Sends the request, waits for any answer, and ends the call. */
+/* Sends the request, waits for the answer, and ends the call. -1 with err: there was none, or it is
+ * {error, Tag, Text}. Any other answer is fine. */
 int agent_call_done(struct agent_call *q, struct session *s, struct err *e);
 void agent_call_end(struct agent_call *q);
 /* Reports in err that the answer to the request `what` cannot be read. Returns -1. */

@@ -34,6 +34,7 @@ static struct {
     atomic_bool hold_rpc;    /* nor calls of functions */
     atomic_bool tools;       /* needed, as the agent says */
     atomic_bool garbage;     /* the answer to a configuration */
+    atomic_bool crash;       /* requests to switch tracing fail */
     _Atomic unsigned trips, held, held_rpcs, configs, tracing;
     _Atomic uint64_t held_ref;
     _Atomic uint64_t wakes;
@@ -78,7 +79,12 @@ static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *o
         enc_atom(out, "tools");
     else if (is_what(h, "alive") || is_what(h, "who"))
         enc_nil(out);
-    else
+    else if (is_what(h, "tracing") && net.crash) {
+        enc_tuple(out, 3);
+        enc_atom(out, "error");
+        enc_atom(out, "crashed");
+        enc_str(out, "badarg");
+    } else
         enc_atom(out, "ok");
     return true;
 }
@@ -112,9 +118,10 @@ struct seen {
     struct intern *names;
     struct stream *stream;
     unsigned answers[QUESTIONS], failed[QUESTIONS];
-    unsigned connected, lost, troubles;
+    unsigned connected, lost, troubles, switched;
     uint64_t end_ns;
     char last[600]; /* why a request failed */
+    char trouble[600];
 };
 
 static void begin(struct seen *s)
@@ -152,9 +159,12 @@ static void take(struct seen *s)
             s->connected++;
         else if (r->kind == RESULT_LOST)
             s->lost++;
-        else if (r->kind == RESULT_TROUBLE)
+        else if (r->kind == RESULT_TRACING)
+            s->switched++;
+        else if (r->kind == RESULT_TROUBLE) {
             s->troubles++;
-        else if (r->question_id) {
+            snprintf(s->trouble, sizeof s->trouble, "%s", r->text);
+        } else if (r->question_id) {
             assert_true(r->question_id < QUESTIONS);
             s->answers[r->question_id]++;
             s->failed[r->question_id] += r->failed;
@@ -336,6 +346,28 @@ static void a_configuration_without_an_answer_is_sent_again(void **state)
     end(&s);
 }
 
+/* An error is an answer, but tracing was not switched on: the next configuration tries again. */
+static void a_switch_that_failed_is_not_reported_as_done(void **state)
+{
+    static struct seen s;
+
+    (void)state;
+    begin(&s);
+    UNTIL(&s, s.connected);
+    net.crash = true;
+    configured(&s, true);
+    UNTIL(&s, s.switched || s.troubles);
+    assert_int_equal(s.switched, 0);
+    assert_string_equal(s.trouble, "the agent could not do the request 'tracing': badarg");
+    assert_int_equal(net.tracing, 1);
+    net.crash = false;
+    configured(&s, true);
+    UNTIL(&s, s.switched == 1);
+    assert_int_equal(net.tracing, 2);
+    assert_int_equal(s.troubles, 1);
+    end(&s);
+}
+
 /* When a connection is lost, its waiting and running requests are refused before the loss is
  * reported; the next connection does not receive them. Requests without a connection wait for one.
  */
@@ -454,6 +486,7 @@ int main(void)
         cmocka_unit_test(a_trip_overtakes_the_tools),
         cmocka_unit_test(a_failed_configuration_is_not_taken_for_applied),
         cmocka_unit_test(a_configuration_without_an_answer_is_sent_again),
+        cmocka_unit_test(a_switch_that_failed_is_not_reported_as_done),
         cmocka_unit_test(a_lost_connection_refuses_what_it_was_asked),
         cmocka_unit_test(the_next_connection_does_not_answer_for_the_last),
         cmocka_unit_test(an_uncertain_clock_is_asked_soon),
