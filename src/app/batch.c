@@ -31,7 +31,9 @@ struct batch {
     bool broken;     /* an assertion does not hold */
     bool unwritable; /* the output cannot be written */
     char warned[400];
+    char warned_failure[400];
     bool warned_detail;
+    bool configured; /* the run has begun */
     struct preset_take preset;
     struct err preset_why; /* "": it is set, or not yet answered */
 };
@@ -120,6 +122,18 @@ static void warn_detail(struct batch *b)
     b->warned_detail = true;
 }
 
+/* A later configuration failed; while the first one fails, wait_configured reports it. */
+static void warn_failure(struct batch *b)
+{
+    bool again;
+    const char *why = engine_config_failure(b->g, &again);
+
+    if (!b->configured || !*why || strcmp(why, b->warned_failure) == 0)
+        return;
+    notice(why);
+    err_copy(b->warned_failure, sizeof b->warned_failure, why);
+}
+
 static void on_exist(void *arg, uint16_t tag, const bool *there, const char *why)
 {
     struct batch *b = arg;
@@ -148,6 +162,7 @@ static bool pump_until(struct batch *b, uint64_t until_ns)
         more = engine_poll(b->g);
         warn_missing(b);
         warn_detail(b);
+        warn_failure(b);
         enum engine_state st = engine_state(b->g);
         if (st == ENGINE_FAILED || st == ENGINE_LOST || st == ENGINE_REPLAYED ||
             engine_rule_error(b->g)[0])
@@ -171,22 +186,40 @@ static bool is_ready(const struct batch *b)
                                          : engine_state(b->g) == ENGINE_UP;
 }
 
+static bool waits(const struct batch *b)
+{
+    return preset_take_wanted(&b->preset) || !is_ready(b);
+}
+
+/* -1 with err: the node has refused the configuration, or the time is over. */
+static int may_wait(const struct batch *b, uint64_t until_ns, struct err *e)
+{
+    const char *node = b->o->mode == OPTIONS_NODE ? b->o->node[0] : "the node";
+    bool again, late = clock_mono_ns() > until_ns;
+    const char *why = engine_config_failure(b->g, &again);
+
+    if (*why && (late || !again))
+        return err_set(e, "%.100s: %s", node, why);
+    if (late)
+        return err_set(e,
+                       "connected to %s, but its agent did not start within 20 s: the node may be "
+                       "too busy",
+                       node);
+    return 0;
+}
+
 static int wait_configured(struct batch *b, struct err *e)
 {
     uint64_t until = clock_mono_ns() + CONNECT_NS;
-    const struct options *o = b->o;
 
-    while (preset_take_wanted(&b->preset) || !is_ready(b)) {
+    while (waits(b)) {
         preset_take_poll(&b->preset, b->g);
         if (!pump_until(b, clock_mono_ns() + 20000000u))
             break;
         if (b->preset_why.text[0])
             return err_set(e, "%s", b->preset_why.text);
-        if (clock_mono_ns() > until)
-            return err_set(e,
-                           "connected to %s, but its agent did not start within 20 s: the node may "
-                           "be too busy",
-                           o->mode == OPTIONS_NODE ? o->node[0] : "the node");
+        if (waits(b) && may_wait(b, until, e) < 0)
+            return -1;
     }
     if (engine_rule_error(b->g)[0]) {
         err_set(e, "cannot use the identity rule: %.400s", engine_rule_error(b->g));
@@ -194,6 +227,7 @@ static int wait_configured(struct batch *b, struct err *e)
     }
     if (engine_state(b->g) == ENGINE_FAILED || engine_state(b->g) == ENGINE_LOST)
         return err_set(e, "%s", engine_trouble(b->g));
+    b->configured = true;
     return stop_asked() ? err_set(e, "stopped before the start") : 0;
 }
 

@@ -250,17 +250,28 @@ static bool ping_overdue(const struct control *c)
     return clock_mono_ns() - c->pinged_ns > 2 * (uint64_t)ping_every_ms(c) * 1000000u;
 }
 
+static void give_trouble(struct control *c, uint64_t gen, const char *text)
+{
+    struct result *r = result_new(RESULT_TROUBLE);
+
+    r->text = buf_dup(text);
+    r->gen = gen;
+    r->on = gen && c->tries > 0;
+    give(c, r);
+}
+
 /* One piece of work, lock held at entry and exit. False: the session has ended. */
 static bool work(struct control *c, struct session *s)
 {
     struct err e = {{0}};
+    uint64_t gen = 0; /* of the configuration that was sent */
     bool ok = true;
 
     if (c->queue.trip) { /* before everything else in the queue, even a configuration */
         work_ask(c, s);
     } else if (c->gen != c->applied_gen || c->retry) {
         struct trace_config w = c->trace_config;
-        uint64_t gen = c->gen;
+        gen = c->gen;
         pthread_mutex_unlock(&c->lock);
         ok = configure(c, s, &w, gen, &e); /* an error is reported below */
     } else if (ping_overdue(c)) {
@@ -276,7 +287,7 @@ static bool work(struct control *c, struct session *s)
             ok = ping(c, s, &e) == 0;
     }
     if (!ok && !session_lost(s))
-        give_text(c, RESULT_TROUBLE, e.text, 0);
+        give_trouble(c, gen, e.text);
     pthread_mutex_lock(&c->lock);
     return !session_lost(s);
 }

@@ -52,7 +52,8 @@ enum result_kind {
     RESULT_CONFIGURED,  /* config: the answer to configuration number `gen` */
     RESULT_TRACING,     /* on: the node has switched tracing on or off */
     RESULT_LOST,        /* text; the next try is in delay_ms */
-    RESULT_TROUBLE,     /* text: a configuration could not be set; the connection is up */
+    RESULT_TROUBLE,     /* text; the connection is up. gen: this configuration could not be set (on:
+                           it will be sent again); 0: another request failed */
     RESULT_COMPLETIONS, /* typed; text: one completion per line */
     RESULT_WHY,         /* ix, called */
     RESULT_STACK,       /* pids[0]; text: one function per line; on: the process is dead */

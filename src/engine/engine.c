@@ -326,6 +326,14 @@ bool engine_configured(const struct engine *g)
     return g->configuration.configured_gen == g->configuration.gen && g->configuration.gen > 0;
 }
 
+const char *engine_config_failure(const struct engine *g, bool *again)
+{
+    const struct configuration *c = &g->configuration;
+
+    *again = c->failed_again;
+    return c->failed_gen == c->gen ? c->failed : "";
+}
+
 size_t engine_avoided(const struct engine *g, const char **text)
 {
     *text = g->connection.info.avoided;

@@ -116,6 +116,7 @@ static void note_tiers(struct engine *g, const struct agent_request_config *conf
 
 static void configured(struct engine *g, struct result *r)
 {
+    g->configuration.failed[0] = 0;
     g->configuration.configured_gen = r->gen;
     g->configuration.missing[0] = 0;
     err_copy(g->configuration.rule_error, sizeof g->configuration.rule_error, r->config.rule_error);
@@ -181,6 +182,13 @@ static void tracing(struct engine *g, struct result *r)
 
 static void trouble(struct engine *g, struct result *r)
 {
+    struct configuration *c = &g->configuration;
+
+    if (r->gen) {
+        err_copy(c->failed, sizeof c->failed, r->text);
+        c->failed_gen = r->gen;
+        c->failed_again = r->on;
+    }
     session_log_add(g, r->text);
     session_log_say(g, r->text, true);
 }

@@ -48,6 +48,11 @@ struct configuration {
     uint64_t rule_gen;     /* of the last rule that was set; 0: the node has this rule */
     char rule_said[300];   /* message for when the node has the rule; "": the usual one */
     char rule_error[400], missing[400];
+    /* Why the configuration failed_gen, the last one sent, could not be set; "": it could, or there
+     * is no answer yet. failed_again: it will be sent again. */
+    char failed[400];
+    uint64_t failed_gen;
+    bool failed_again;
     bool unmatched[EVENT_TIERS]; /* the node sent a note on the tier: the note stays even if calls
                                     arrive */
     bool absent[EVENT_TIERS];    /* the node has no such function */

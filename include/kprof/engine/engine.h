@@ -66,6 +66,10 @@ engine_trouble(const struct engine *g); /* the error message of ENGINE_FAILED or
 /* True: ENGINE_FAILED, because there is no way to the node's host or port (0: not known). */
 bool engine_unreached(const struct engine *g, uint16_t *port);
 bool engine_configured(const struct engine *g); /* the node uses the latest configuration */
+/* Why the node could not set the latest configuration, or could not switch tracing on or off: a
+ * sentence without a full stop; "": it could, or has not answered. *again: it will be sent again.
+ */
+const char *engine_config_failure(const struct engine *g, bool *again);
 /* Returns the number of VM functions that the agent avoids on this node, and their texts in *text,
  * with "; " between; 0 until the node is attached. */
 size_t engine_avoided(const struct engine *g, const char **text);

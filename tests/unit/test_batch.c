@@ -1,0 +1,122 @@
+/* A run without a screen whose node does not take the configuration: one sentence has the reason.
+ */
+#include "../lib/fake_peer.h"
+
+#include <kprof/trace/session.h>
+
+/* The real control, but its node is a peer of the test. */
+static struct session *open_fake(const struct session_opts *o, struct session_info *info,
+                                 struct err *e);
+#define session_open open_fake
+#include "../../src/engine/control.c"
+#undef session_open
+
+#include <app/run.h>
+#include <kprof/erl/enc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct {
+    struct peer *peer;
+    const char *refused; /* the request that the node refuses */
+} net;
+
+static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *out)
+{
+    struct etf c = h->what;
+    uint32_t arity;
+
+    (void)arg;
+    (void)p;
+    bool request = !h->rpc && etf_tuple(&c, &arity);
+    if (request && etf_is_atom(&c, net.refused)) {
+        enc_tuple(out, 3);
+        enc_atom(out, "error");
+        enc_atom(out, "hazard");
+        enc_str(out, "this VM has a fault");
+    } else if (request && etf_is_atom(&c, "config")) {
+        enc_tuple(out, 2);
+        enc_atom(out, "ok");
+        enc_nil(out);
+    } else {
+        enc_atom(out, "ok");
+    }
+    return true;
+}
+
+static struct session *open_fake(const struct session_opts *o, struct session_info *info,
+                                 struct err *e)
+{
+    (void)o;
+    (void)e;
+    memset(info, 0, sizeof *info);
+    net.peer = peer_new(hear, NULL);
+    return peer_session(net.peer);
+}
+
+/* Runs it for a report; returns the exit status, and what it wrote to standard error. */
+static int run_said(const char *refused, char *said, size_t cap)
+{
+    static struct options o;
+    struct conn_target t = {.node = "n@h", .cookie = "cookie"};
+    FILE *file = tmpfile();
+
+    net.refused = refused;
+    options_defaults(&o);
+    o.batch = true;
+    o.mode = OPTIONS_NODE;
+    o.node[0] = "n@h";
+    o.n_tiers = 1;
+    o.tier[0] = (struct tier_spec){.name = "t", .mfa = "m:f/1"};
+    o.output = "/dev/null";
+    o.iterations = 1;
+    o.delay_ns = 100000000;
+    assert_non_null(file);
+    int err = dup(STDERR_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    int status = run_batch(&o, &t);
+    dup2(err, STDERR_FILENO);
+    close(err);
+    rewind(file);
+    said[fread(said, 1, cap - 1, file)] = 0;
+    fclose(file);
+    peer_free(net.peer, true);
+    return status;
+}
+
+static void a_refused_configuration_is_told(void **state)
+{
+    uint64_t begun = clock_mono_ns();
+    char said[2000];
+
+    (void)state;
+    assert_int_equal(run_said("config", said, sizeof said), 1);
+    assert_non_null(strstr(said, "kprof-top: n@h: cannot trace: this VM has a fault\n"));
+    assert_null(strstr(said, "20 s"));
+    assert_true(clock_mono_ns() - begun < UINT64_C(10000000000));
+}
+
+/* The configuration was taken, but tracing is not on: the report is empty, and this says why. */
+static void a_failed_switch_is_told(void **state)
+{
+    char said[2000];
+
+    (void)state;
+    run_said("tracing", said, sizeof said);
+    assert_non_null(strstr(
+        said, "kprof-top: the agent could not do the request 'tracing': this VM has a fault\n"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refused_configuration_is_told),
+        cmocka_unit_test(a_failed_switch_is_told),
+    };
+    return cmocka_run_group_tests_name("batch", tests, NULL, NULL);
+}
