@@ -269,6 +269,7 @@ bool engine_poll(struct engine *g)
     process_watch_poll(g);
     queue_watch_poll(g);
     full_trace_poll(g, clock_mono_ns());
+    stack_sampling_poll(g, clock_mono_ns());
     rule_check_poll(g, clock_mono_ns());
     change_log_poll(g, clock_mono_ns());
     slow_pump_run(g, false);

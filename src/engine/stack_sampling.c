@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define MESSAGES_A_POLL 32
+#define END_AGAIN_NS    UINT64_C(1000000000) /* a lost connection is known by then */
+#define END_TRIES       5
 #define LIVE_BYTES      ((size_t)64 << 20)  /* some minutes of a fast sampler */
 #define REPLAY_BYTES    ((size_t)256 << 20) /* a recording is shown as a whole */
 
@@ -40,6 +42,13 @@ static void ask(struct engine *g, bool fresh)
     p->question_id = control_stacks(g->control, &p->request);
 }
 
+/* The node need not be asked again to end it. */
+static void end_forgotten(struct stack_sampling *p)
+{
+    p->end_next_ns = 0;
+    p->end_tries = 0;
+}
+
 int engine_stacks_begin(struct engine *g, const struct stack_request *r, bool fresh, struct err *e)
 {
     struct stack_sampling *p = &g->stacks;
@@ -49,12 +58,18 @@ int engine_stacks_begin(struct engine *g, const struct stack_request *r, bool fr
         return -1;
     p->request = *r;
     p->wanted = p->begun = true;
+    end_forgotten(p);
     if (fresh)
         forget(p);
     snprintf(line, sizeof line, "sampling stacks of %.120s", r->processes.text);
     session_log_add_once(g, line);
     ask(g, fresh);
     return 0;
+}
+
+static void ask_end(struct engine *g)
+{
+    g->stacks.question_id = g->stacks.end_id = control_stacks(g->control, NULL);
 }
 
 void engine_stacks_end(struct engine *g)
@@ -67,12 +82,12 @@ void engine_stacks_end(struct engine *g)
     p->why[0] = 0;
     session_log_add(g, "stack sampling ended");
     if (g->control && g->state == ENGINE_UP)
-        p->question_id = p->end_id = control_stacks(g->control, NULL);
+        ask_end(g);
 }
 
 bool engine_stacks_ending(const struct engine *g)
 {
-    return g->stacks.end_id != 0;
+    return g->stacks.end_id || g->stacks.end_next_ns;
 }
 
 void engine_stacks_forget(struct engine *g)
@@ -90,12 +105,51 @@ void stack_sampling_lost(struct engine *g)
 {
     g->stacks.on = false;
     g->stacks.clear_id = g->stacks.end_id = 0; /* the samples of that sampler have all come */
+    if (g->stacks.end_tries)
+        g->stacks.why[0] = 0;
+    end_forgotten(&g->stacks);
 }
 
 void stack_sampling_ended(struct engine *g, const char *why)
 {
     g->stacks.wanted = g->stacks.on = false;
+    end_forgotten(&g->stacks);
     err_copy(g->stacks.why, sizeof g->stacks.why, why);
+}
+
+/* The node may still sample: it is asked again, and the operator is told. */
+static void end_answered(struct engine *g, const struct result *r)
+{
+    struct stack_sampling *p = &g->stacks;
+
+    p->end_id = 0;
+    if (!r->failed) {
+        if (p->end_tries)
+            session_log_add(g, "the node has ended stack sampling");
+        p->end_tries = 0;
+        p->why[0] = 0;
+    } else if (!p->wanted) {
+        p->end_tries++;
+        p->end_next_ns = clock_mono_ns() + END_AGAIN_NS;
+        err_copy(p->end_why, sizeof p->end_why, r->text);
+    }
+}
+
+void stack_sampling_poll(struct engine *g, uint64_t now_ns)
+{
+    struct stack_sampling *p = &g->stacks;
+    bool last = p->end_tries > END_TRIES;
+
+    if (!p->end_next_ns || now_ns < p->end_next_ns || g->state != ENGINE_UP)
+        return;
+    p->end_next_ns = 0;
+    if (p->end_tries == 1 || last) {
+        snprintf(p->why, sizeof p->why, "stack sampling %s: %.200s",
+                 last ? "may go on until kprof-top detaches" : "did not end", p->end_why);
+        session_log_warn(g, p->why);
+    }
+    if (!last)
+        ask_end(g);
 }
 
 void stack_sampling_answered(struct engine *g, struct result *r)
@@ -111,7 +165,7 @@ void stack_sampling_answered(struct engine *g, struct result *r)
     if (p->end_id && r->question_id == p->end_id) {
         while (stack_sampling_take(g))
             ;
-        p->end_id = 0;
+        end_answered(g, r);
     }
     if (r->question_id != p->question_id) /* this is the answer to an older request */
         return;

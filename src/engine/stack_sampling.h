@@ -2,7 +2,8 @@
  * a recording.
  *
  * Invariant: while samples are wanted, each connection is asked for them again. The store is
- * bounded: the oldest samples make room for new ones. Core thread. */
+ * bounded: the oldest samples make room for new ones. A request to end it that fails is repeated
+ * some times, which the operator is told. Core thread. */
 #ifndef KPROF_ENGINE_STACK_SAMPLING_H
 #define KPROF_ENGINE_STACK_SAMPLING_H
 
@@ -11,6 +12,7 @@
 /* Takes messages with samples that have arrived; a bounded number. True: there are more. */
 bool stack_sampling_take(struct engine *g);
 void stack_sampling_answered(struct engine *g, struct result *r);
+void stack_sampling_poll(struct engine *g, uint64_t now_ns);
 void stack_sampling_connected(struct engine *g);
 void stack_sampling_lost(struct engine *g);
 /* The sampler has ended by itself. */

@@ -216,8 +216,10 @@ struct stack_sampling {
     uint64_t question_id;         /* of the last request to the node */
     uint64_t clear_id;            /* when this is answered, earlier samples are dropped */
     uint64_t end_id;              /* of the request to end it; 0: answered */
-    uint64_t first_ns;            /* time of the first sample; 0: none */
-    char why[300];
+    uint64_t end_next_ns; /* local clock: when to ask for the end again; 0: it did not fail */
+    unsigned end_tries;   /* to end it, that failed */
+    uint64_t first_ns;    /* time of the first sample; 0: none */
+    char why[300], end_why[300]; /* end_why: why it could not be ended */
 };
 
 struct replaying {

@@ -83,7 +83,7 @@ static void enc_who(struct buf *b, const struct process_choice *c)
 }
 
 /* ok | {error, Tag, Text} */
-static int read_answer(struct etf *c, struct err *e)
+static int read_answer(struct etf *c, const char *before, struct err *e)
 {
     char why[300];
     uint32_t arity;
@@ -93,7 +93,7 @@ static int read_answer(struct etf *c, struct err *e)
     if (!etf_tuple(c, &arity) || arity != 3 || !etf_is_atom(c, "error") || !etf_skip(c))
         return agent_call_unreadable("stacks", e);
     etf_text(c, why, sizeof why);
-    return err_set(e, "the node cannot sample stacks: %s", why);
+    return err_set(e, "%s%s", before, why);
 }
 
 int stack_request_begin(struct session *s, const struct stack_request *r, struct err *e)
@@ -112,7 +112,7 @@ int stack_request_begin(struct session *s, const struct stack_request *r, struct
     enc_u64(&q.request, r->statuses);
     int rc = agent_call_send(&q, s, e);
     if (rc == 0)
-        rc = read_answer(&q.c, e);
+        rc = read_answer(&q.c, "the node cannot sample stacks: ", e);
     agent_call_end(&q);
     return rc;
 }
@@ -125,7 +125,7 @@ int stack_request_end(struct session *s, struct err *e)
     enc_atom(&q.request, "off");
     int rc = agent_call_send(&q, s, e);
     if (rc == 0)
-        rc = read_answer(&q.c, e);
+        rc = read_answer(&q.c, "", e);
     agent_call_end(&q);
     return rc;
 }

@@ -30,6 +30,7 @@ static struct {
     struct peer *peer[PEERS];
     _Atomic unsigned opened, limits, begins, ends;
     atomic_bool refuse, hold;
+    atomic_bool keep;      /* a request to end it fails */
     _Atomic uint64_t held; /* the request that is not answered yet */
     _Atomic uint64_t interval_us;
 } net;
@@ -41,7 +42,14 @@ static bool hear_stacks(struct etf *c, struct buf *out)
 
     if (etf_is_atom(c, "off")) {
         net.ends++;
-        enc_atom(out, "ok");
+        if (net.keep) {
+            enc_tuple(out, 3);
+            enc_atom(out, "error");
+            enc_atom(out, "crashed");
+            enc_str(out, "badarg");
+        } else {
+            enc_atom(out, "ok");
+        }
         return true;
     }
     assert_true(etf_map(c, &pairs));
@@ -110,11 +118,23 @@ struct fixture {
     struct settings settings;
     struct buf m;
     uint64_t end_ns;
+    char message[400]; /* the last one */
+    unsigned messages;
 };
+
+static void on_message(void *arg, const char *text, bool is_error)
+{
+    struct fixture *f = arg;
+
+    if (!is_error || strncmp(text, "stack sampling", 14) != 0)
+        return;
+    err_copy(f->message, sizeof f->message, text);
+    f->messages++;
+}
 
 static void begin(struct fixture *f, bool attached)
 {
-    static const struct engine_hooks hooks;
+    const struct engine_hooks hooks = {.arg = f, .message = on_message};
     struct err e;
 
     memset(&net, 0, sizeof net);
@@ -308,6 +328,84 @@ static void a_refusal_is_told(void **state)
     end(&f);
 }
 
+/* Polls as if all pauses between two tries were over. */
+#define UNTIL_TRIED(f, cond)                                                                       \
+    while (!(cond)) {                                                                              \
+        (f)->g->stacks.end_next_ns = (f)->g->stacks.end_next_ns ? 1 : 0;                           \
+        turn(f);                                                                                   \
+    }
+
+/* Sampling goes on and costs: the node is asked again, and the operator is told, once. */
+static void an_end_that_fails_is_told_and_asked_for_again(void **state)
+{
+    static const char why[] = "stack sampling did not end: badarg";
+    struct fixture f;
+
+    (void)state;
+    begin(&f, true);
+    UNTIL(&f, engine_state(f.g) == ENGINE_UP);
+    sample(&f, "all", 9000, false);
+    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    net.keep = true;
+    engine_stacks_end(f.g);
+    UNTIL_TRIED(&f, net.ends == 3);
+    assert_true(engine_stacks_ending(f.g));
+    assert_string_equal(f.message, why);
+    assert_int_equal(f.messages, 1);
+    net.keep = false;
+    UNTIL_TRIED(&f, !engine_stacks_ending(f.g));
+    assert_int_equal(net.ends, 4);
+    assert_string_equal(f.g->log.line[(f.g->log.n - 1) % ENGINE_LOG].text,
+                        "the node has ended stack sampling");
+    end(&f);
+}
+
+static void an_end_that_fails_each_time_is_given_up(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, true);
+    UNTIL(&f, engine_state(f.g) == ENGINE_UP);
+    sample(&f, "all", 9000, false);
+    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    net.keep = true;
+    engine_stacks_end(f.g);
+    UNTIL_TRIED(&f, !engine_stacks_ending(f.g));
+    assert_int_equal(net.ends, 6);
+    assert_string_equal(f.message, "stack sampling may go on until kprof-top detaches: badarg");
+    sample(&f, "all", 9000, false); /* the operator begins it again */
+    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    engine_stacks_end(f.g);
+    UNTIL(&f, net.ends == 7);
+    sample(&f, "all", 9000, false); /* it is no longer to end */
+    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    assert_false(engine_stacks_ending(f.g));
+    assert_int_equal(net.ends, 7);
+    end(&f);
+}
+
+/* The sampler ends with its connection. */
+static void an_end_is_not_asked_of_another_connection(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, true);
+    UNTIL(&f, engine_state(f.g) == ENGINE_UP);
+    sample(&f, "all", 9000, false);
+    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    net.hold = true;
+    engine_stacks_end(f.g);
+    UNTIL(&f, net.held);
+    peer_hang_up(net.peer[0]);
+    UNTIL(&f, net.opened == 2 && engine_state(f.g) == ENGINE_UP);
+    assert_false(engine_stacks_ending(f.g));
+    assert_int_equal(f.messages, 0);
+    net.hold = false;
+    end(&f);
+}
+
 static void a_sampler_that_ended_by_itself_is_told(void **state)
 {
     static const char why[] = "stack sampling ended: its process was killed";
@@ -404,6 +502,9 @@ int main(void)
         cmocka_unit_test(another_choice_forgets_the_samples),
         cmocka_unit_test(each_connection_is_asked),
         cmocka_unit_test(a_refusal_is_told),
+        cmocka_unit_test(an_end_that_fails_is_told_and_asked_for_again),
+        cmocka_unit_test(an_end_that_fails_each_time_is_given_up),
+        cmocka_unit_test(an_end_is_not_asked_of_another_connection),
         cmocka_unit_test(a_sampler_that_ended_by_itself_is_told),
         cmocka_unit_test(a_replay_has_its_samples),
     };
