@@ -13,7 +13,7 @@
 -define(FOLLOW, 64).
 -define(PIDS, 16).
 
-%% #{who, modules, follow, rule, value, name, slow_ns, events, functions, wait_ms, run_ms}: all but who and modules have
+%% #{who, modules, follow, rule, value, name, slow_ns, events, functions, wait_ms, run_ms, id}: all but who and modules have
 %% defaults.
 -spec request(map(), state()) -> {ok | {error, full, binary()}, state()}.
 request(#{who := _, modules := _} = Asked, S) ->
@@ -112,7 +112,8 @@ started(Who, Follow, Need, Asked, #s{isolated = Isolated} = S0) ->
         need => Need, modules => maps:get(modules, Asked), walker => S#s.tracing#tracing.walker,
         events => kprof_options:number(events, ?EVENTS, 1, ?EVENTS_MOST, Asked), functions => kprof_options:number(functions, ?FUNCTIONS, 1, 10 * ?FUNCTIONS, Asked),
         wait_ms => kprof_options:number(wait_ms, 30000, 1, ?MS_MOST, Asked), run_ms => kprof_options:number(run_ms, 10000, 1, ?MS_MOST, Asked),
-        slow_ns => kprof_options:number(slow_ns, 0, 0, 1000000 * ?MS_MOST, Asked)
+        slow_ns => kprof_options:number(slow_ns, 0, 0, 1000000 * ?MS_MOST, Asked),
+        id => kprof_options:number(id, 0, 0, 16#ffffffff, Asked)
     }),
     Tracing = #tracing{tokens = Tokens} = S#s.tracing,
     kprof_cleanup_plan:share(S#s{

@@ -19,7 +19,7 @@
     controller := pid(), to := pid(), vm := kprof_hazard:vm(), isolated := boolean(), epoch := pos_integer(), who := who(),
     follow := [{mfa(), kprof_identity_rule:clauses(), true | [term()]}], need := boolean(), modules := kprof_full_modules:choice(),
     events := pos_integer(), functions := pos_integer(), wait_ms := pos_integer(), run_ms := pos_integer(), slow_ns := non_neg_integer(),
-    walker := none | pid()
+    walker := none | pid(), id := non_neg_integer()
 }.
 -type why() :: done | no_call | none_matched | budget | time | no_function | too_many | breaker | lease | run_queue | behind | canceled | died | refused.
 
@@ -432,12 +432,12 @@ sent(To, Message, Until) ->
             end
     end.
 
-figures(H, #f{o = #{events := Most}} = F) ->
+figures(H, #f{o = #{events := Most, id := Id}} = F) ->
     #{
         phase => case F#f.phase of setting -> 1; waiting -> 2; running -> 3; late -> 3; sending -> 4 end,
         base => F#f.base, functions => F#f.functions, budget => Most, events => H#h.n, total => max(F#f.total, H#h.n),
         dropped => H#h.dropped, requests => F#f.attempts, calls => max(0, F#f.calls), counted => if F#f.calls < 0 -> 0; true -> 1 end,
-        slowest_ns => F#f.slowest_ns, set_ms => F#f.set_ms, off_us => F#f.off_us,
+        id => Id, slowest_ns => F#f.slowest_ns, set_ms => F#f.set_ms, off_us => F#f.off_us,
         waits => flagged(running, F), gc => flagged(garbage_collection, F)
     }.
 

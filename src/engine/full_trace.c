@@ -160,13 +160,14 @@ static void name_it(struct engine *g, const struct full_ask *a)
 
 /* ---- requests to the node ---- */
 
-static void begun(struct engine *g, const struct full_ask *a, const struct full_request *r)
+static void begun(struct engine *g, const struct full_ask *a, struct full_request *r)
 {
     struct full_trace *f = &g->full;
     char line[600];
 
     drop(f);
     memset(&f->now, 0, sizeof f->now);
+    r->id = ++f->id;
     name_it(g, a);
     f->now.state = FULL_ASKED;
     f->asked_ns = f->heard_ns = clock_mono_ns();
@@ -291,6 +292,8 @@ void full_trace_feed(struct engine *g, const struct stack_message *m)
     struct full_trace *f = &g->full;
 
     if (!f->decoder || !under_way(f))
+        return;
+    if (full_decoder_id(m->bytes, m->n) != f->id) /* of an earlier one, which was given up */
         return;
     full_decoder_feed(f->decoder, m->bytes, m->n, &m->clock);
     const struct full_figures *fig = full_decoder_figures(f->decoder);

@@ -247,6 +247,7 @@ struct full_trace {
     struct full_now now;
     char function[TIER_MFA_BYTES]; /* that begins the request, or the pid; safe */
     uint64_t question_id;          /* of the request; 0: answered, or none */
+    uint64_t id;                   /* of the last one */
     /* local clock: the request; the last message; the last poll */
     uint64_t asked_ns, heard_ns, polled_ns;
     /* NULL: none is under way, or the tree was taken */

@@ -242,6 +242,24 @@ bool full_decoder_is(const void *bytes, size_t n)
     return head(&c, bytes, n);
 }
 
+uint64_t full_decoder_id(const void *bytes, size_t n)
+{
+    uint64_t id = 0;
+    uint32_t pairs;
+    struct etf c;
+
+    if (!head(&c, bytes, n) || !etf_skip(&c) || !etf_skip(&c) || !etf_map(&c, &pairs))
+        return 0;
+    for (uint32_t i = 0; i < pairs && !c.bad; i++) {
+        bool found = etf_is_atom(&c, "id");
+        if (found)
+            return etf_u64(&c, &id) ? id : 0;
+        etf_skip(&c);
+        etf_skip(&c);
+    }
+    return 0;
+}
+
 bool full_decoder_feed(struct full_decoder *d, const void *bytes, size_t n,
                        const struct node_clock *clock)
 {

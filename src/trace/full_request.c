@@ -175,12 +175,13 @@ int full_request_begin(struct session *s, const struct full_request *r, struct e
     } number[] = {{"slow_ns", r->slow_ns},
                   {"events", r->events},
                   {"wait_ms", r->wait_ms},
-                  {"run_ms", r->run_ms}};
+                  {"run_ms", r->run_ms},
+                  {"id", r->id}};
     struct agent_call q;
 
     agent_call_begin(&q, "full");
     struct buf *b = &q.request;
-    enc_map(b, r->name ? 10 : 9);
+    enc_map(b, r->name ? 11 : 10);
     enc_atom(b, "who");
     enc_who(b, r);
     enc_atom(b, "follow");

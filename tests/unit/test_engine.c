@@ -715,6 +715,66 @@ static void a_full_trace_of_a_silent_node_ends(void **state)
     free(g);
 }
 
+static void figure(struct buf *b, const char *name, uint64_t v)
+{
+    enc_atom(b, name);
+    enc_u64(b, v);
+}
+
+/* A message of the full trace with this id arrives. */
+static void full_trace_says(struct engine *g, uint64_t id, enum full_phase phase,
+                            enum full_reason reason)
+{
+    struct buf b;
+
+    buf_init(&b, 0);
+    enc_version(&b);
+    enc_tuple(&b, 7);
+    enc_atom(&b, "kf");
+    enc_u64(&b, 7);
+    enc_u64(&b, 0);
+    enc_map(&b, 4);
+    figure(&b, "events", 12 * id);
+    figure(&b, "phase", phase);
+    figure(&b, "reason", reason);
+    figure(&b, "id", id);
+    for (int i = 0; i < 3; i++)
+        enc_nil(&b);
+    struct stack_message *m = calloc(1, sizeof *m + b.len);
+    assert_non_null(m);
+    m->n = b.len;
+    memcpy(m->bytes, b.data, b.len);
+    full_trace_feed(g, m);
+    free(m);
+    buf_release(&b);
+}
+
+/* The node was silent, and its full trace was given up. Its messages arrive late, when another one
+ * has been requested. */
+static void late_events_of_a_full_trace_are_not_those_of_the_next(void **state)
+{
+    (void)state;
+    struct heard h;
+    struct engine *g = engine(&h);
+    struct full_trace *f = &g->full;
+
+    f->profile = stack_profile_new(NULL);
+    f->tree = call_tree_new(f->profile);
+    f->decoder = full_decoder_new(f->tree, f->profile);
+    f->now.state = FULL_ASKED;
+    f->id = 2;
+    full_trace_says(g, 1, FULL_RUNNING, FULL_NOT_ENDED);
+    full_trace_says(g, 1, FULL_SENDING, FULL_CANCELED);
+    assert_int_equal(f->now.state, FULL_ASKED);
+    assert_int_equal(f->now.events, 0);
+    full_trace_says(g, 2, FULL_WAITING, FULL_NOT_ENDED);
+    assert_int_equal(f->now.state, FULL_ARMED);
+    assert_int_equal(f->now.events, 24);
+    full_trace_says(g, 2, FULL_SENDING, FULL_CANCELED);
+    assert_int_equal(f->now.state, FULL_NOT_CAUGHT);
+    free(g);
+}
+
 /* ---- a silent node ---- */
 
 static struct engine *attached(uint64_t now_ns)
@@ -874,6 +934,7 @@ int main(void)
         cmocka_unit_test(a_recording_is_not_asked),
         cmocka_unit_test(a_full_trace_is_not_silent_while_kprof_top_is_stopped),
         cmocka_unit_test(a_full_trace_of_a_silent_node_ends),
+        cmocka_unit_test(late_events_of_a_full_trace_are_not_those_of_the_next),
         cmocka_unit_test(a_lost_node_does_not_send_again),
         cmocka_unit_test(a_silent_node_sends_again),
         cmocka_unit_test(a_pause_of_kprof_top_is_not_data),

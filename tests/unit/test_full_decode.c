@@ -67,7 +67,7 @@ static void head(struct buf *b, uint64_t seq, int64_t reason)
     enc_atom(b, "kf");
     enc_u64(b, seq);
     enc_i64(b, START + 5000);
-    enc_map(b, 6);
+    enc_map(b, 7);
     pair(b, "phase", 4);
     pair(b, "reason", reason);
     pair(b, "base", START + 1000);
@@ -75,6 +75,7 @@ static void head(struct buf *b, uint64_t seq, int64_t reason)
     pair(b, "budget", 100);
     enc_atom(b, "something_new");
     agent_mfa(b, "of", "later", 0);
+    pair(b, "id", 5);
 }
 
 static void event(struct buf *b, uint64_t kind, uint64_t a, uint64_t c, int64_t at)
@@ -122,6 +123,7 @@ static void a_trace_is_read(void **state)
     const struct call_tree_hide none = {0};
     message(&f->m, 1, FULL_DONE);
     assert_true(full_decoder_is(f->m.data, f->m.len));
+    assert_int_equal(full_decoder_id(f->m.data, f->m.len), 5);
     assert_true(full_decoder_feed(f->d, f->m.data, f->m.len, &clock_of_node));
     call_tree_sum(f->t, &none);
     assert_int_equal(call_tree_nodes(f->t), 4);
@@ -145,11 +147,13 @@ static void odd_messages_are_survived(void **state)
     message(&f->m, 1, FULL_DONE);
     for (size_t n = 0; n < f->m.len; n++)
         assert_false(full_decoder_feed(f->d, f->m.data, n, &clock_of_node));
+    assert_int_equal(full_decoder_id(f->m.data, 20), 0);
     assert_int_equal(full_decoder_counts(f->d)->bad, f->m.len);
     for (int i = rng_rounds(20000); i > 0; i--) {
         message(&f->m, 1, FULL_DONE);
         for (int k = 0; k < 3; k++)
             f->m.data[rng_below(f->m.len)] = (char)rng();
+        full_decoder_id(f->m.data, f->m.len);
         full_decoder_feed(f->d, f->m.data, f->m.len, &clock_of_node);
     }
 }

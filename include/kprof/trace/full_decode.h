@@ -60,6 +60,8 @@ struct full_decoder *full_decoder_new(struct call_tree *t, struct stack_profile 
 void full_decoder_free(struct full_decoder *d); /* NULL is fine */
 /* Whether a message of stream_take_stacks is one of a full trace. */
 bool full_decoder_is(const void *bytes, size_t n);
+/* The id of the full_request that this message belongs to; 0: it has none. */
+uint64_t full_decoder_id(const void *bytes, size_t n);
 /* One message with its version byte. False: at least a part of it could not be read. */
 bool full_decoder_feed(struct full_decoder *d, const void *bytes, size_t n,
                        const struct node_clock *clock);

@@ -29,6 +29,7 @@ struct full_request {
     bool with_applications; /* these modules and all others of their applications */
     uint64_t slow_ns;       /* only a request of this time or longer is kept */
     uint64_t events;        /* at most */
+    uint64_t id;            /* its messages have this number: full_decoder_id */
     uint64_t wait_ms, run_ms;
 };
 
