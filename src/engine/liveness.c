@@ -75,6 +75,8 @@ void liveness_listen(struct engine *g, uint64_t now_ns)
     /* kprof-top itself did not run (^Z): the data that arrived meanwhile has not been read yet. */
     bool away = l->polled_ns && now_ns - l->polled_ns > ENGINE_SILENCE_NS / 2;
 
+    if (!l->polled_ns) /* the link may be up already */
+        l->heard_ns = now_ns;
     l->polled_ns = now_ns;
     if (g->state != ENGINE_UP) {
         l->heard_ns = now_ns;

@@ -917,6 +917,22 @@ static void a_pause_of_kprof_top_is_not_data(void **state)
     engine_free(g);
 }
 
+/* The connection is up at the first poll: nothing is known of the time before. */
+static void silence_counts_from_the_first_look(void **state)
+{
+    (void)state;
+    uint64_t now = 100 * SEC;
+    struct engine *g = attached(now);
+
+    g->liveness = (struct liveness){0};
+    listen_until(g, &now, 102 * SEC);
+    assert_int_equal(g->log.n, 0);
+    assert_false(g->liveness.silent);
+    listen_until(g, &now, 104 * SEC);
+    expect_log(g, 1, "no data from a@b for 3 s");
+    engine_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -938,6 +954,7 @@ int main(void)
         cmocka_unit_test(a_lost_node_does_not_send_again),
         cmocka_unit_test(a_silent_node_sends_again),
         cmocka_unit_test(a_pause_of_kprof_top_is_not_data),
+        cmocka_unit_test(silence_counts_from_the_first_look),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }
