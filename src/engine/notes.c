@@ -31,7 +31,8 @@ static void take_reload(struct engine *g, const char *text)
         if (!g->configuration.unmatched[i] || strncmp(text, t->tier[i].mfa, n) != 0 ||
             strcmp(text + n, after) != 0)
             continue;
-        g->configuration.unmatched[i] = g->configuration.absent[i] = false;
+        g->configuration.unmatched[i] = false;
+        g->configuration.absent[i] = 0;
         g->configuration.missing[0] = 0;
         core_tier_note(g->core, i, NULL);
     }

@@ -16,6 +16,7 @@
 #include "stack_sampling.h"
 #include "static_calls.h"
 #include <kprof/base/clock.h>
+#include <kprof/base/fnv.h>
 #include <kprof/base/low_priority.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,20 +80,25 @@ static void back_to_good_rule(struct engine *g, const char *why)
     g->hooks.rule_refused(g->hooks.arg, refused, why);
 }
 
+/* The node says the same after each configuration: it is reported once. */
 static void note_tier(struct engine *g, const struct agent_request_tier *a)
 {
     const struct tier *t = &core_tiers(g->core)->tier[a->ix];
+    uint64_t had = g->configuration.absent[a->ix];
+    bool absent = !a->matched && a->note[0];
     char line[400];
 
     g->configuration.unmatched[a->ix] = a->note[0] != 0;
-    g->configuration.absent[a->ix] = !a->matched && a->note[0];
+    g->configuration.absent[a->ix] = absent ? fnv_add(FNV_START, a->note, strlen(a->note)) : 0;
     core_tier_note(g->core, a->ix, a->note[0] ? a->note : NULL);
     core_tier_confirmed(g->core, a->ix);
-    if (!g->configuration.absent[a->ix])
+    if (!absent)
         return;
     snprintf(line, sizeof line, "tier %s (%.100s): %.200s", t->name, t->mfa, a->note);
-    session_log_add(g, line);
-    session_log_say(g, line, true);
+    if (g->configuration.absent[a->ix] != had) {
+        session_log_add(g, line);
+        session_log_say(g, line, true);
+    }
     if (!g->configuration.missing[0])
         err_copy(g->configuration.missing, sizeof g->configuration.missing, line);
 }

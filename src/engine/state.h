@@ -55,7 +55,8 @@ struct configuration {
     bool failed_again;
     bool unmatched[EVENT_TIERS]; /* the node sent a note on the tier: the note stays even if calls
                                     arrive */
-    bool absent[EVENT_TIERS];    /* the node has no such function */
+    /* The node has no such function: hash of its note, which the log has; 0: it has the function */
+    uint64_t absent[EVENT_TIERS];
 };
 
 /* The configuration that the log shows. */

@@ -535,6 +535,34 @@ static void a_missing_entry_is_not_the_tiers_fault(void **state)
     release(&r);
 }
 
+/* The node is asked again and again: at each change of the configuration, and after a failure. */
+static void a_missing_function_is_said_once(void **state)
+{
+    (void)state;
+    static const char missing[] = "tier web (m:web/2): no such function; near: web:handle/2";
+    struct ruled r = ruled("");
+    struct engine *g = r.g;
+
+    g->hooks = (struct engine_hooks){.arg = &r.h, .message = on_message};
+    core_tier_add(g->core, "db", "m:db/2");
+    set_there(g, false);
+    size_t lines = g->log.n;
+    assert_int_equal(lines, 1);
+    assert_string_equal(g->log.line[0].text, missing);
+    assert_string_equal(r.h.message, missing);
+    r.h.message[0] = 0;
+    set_there(g, false);
+    assert_int_equal(g->log.n, lines);
+    assert_string_equal(r.h.message, "");
+    assert_string_equal(g->configuration.missing, missing);
+    set_there(g, true);
+    assert_string_equal(g->configuration.missing, "");
+    set_there(g, false);
+    assert_int_equal(g->log.n, lines + 1);
+    assert_string_equal(r.h.message, missing);
+    release(&r);
+}
+
 /* ---- too many names ---- */
 
 static void on_any_message(void *arg, const char *text, bool is_error)
@@ -946,6 +974,7 @@ int main(void)
         cmocka_unit_test(a_rule_that_yields_a_list_says_so),
         cmocka_unit_test(a_rule_that_names_is_let_be),
         cmocka_unit_test(a_missing_entry_is_not_the_tiers_fault),
+        cmocka_unit_test(a_missing_function_is_said_once),
         cmocka_unit_test(too_many_names_are_named_by_their_shape),
         cmocka_unit_test(a_recording_is_not_asked),
         cmocka_unit_test(a_full_trace_is_not_silent_while_kprof_top_is_stopped),
