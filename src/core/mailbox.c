@@ -2,11 +2,14 @@
 #include "attribution.h"
 #include "state.h"
 
+#include <kprof/base/clock.h>
 #include <stdlib.h>
 
 #define NIL UINT32_MAX
 
 enum { EPOCH_S = 5 };
+
+#define SEEN_LEAST_S 0.05 /* a share of less time would be mostly error */
 
 void mailbox_init(struct mailbox *m)
 {
@@ -328,16 +331,27 @@ uint64_t mailbox_busy_ns(struct core *c, const struct call *f, uint64_t weight)
     return ns;
 }
 
+/* The time of this epoch and the one before in which calls of the tier could be seen. */
+static double seen_s(const struct core *c, uint16_t tier)
+{
+    uint64_t epoch = epoch_of(c), set_ns = c->set_at[tier].since_ns;
+    uint64_t from_ns = epoch ? (epoch - 1) * EPOCH_S * CLOCK_SEC_NS : 0;
+
+    if (from_ns < c->mailbox.since_ns)
+        from_ns = c->mailbox.since_ns;
+    if (from_ns < set_ns)
+        from_ns = set_ns;
+    if (from_ns >= c->now_ns)
+        return 0;
+    return (double)(c->now_ns - from_ns - gaps_ns(&c->gaps, from_ns, c->now_ns, NULL)) / 1e9;
+}
+
 struct mailbox_busiest mailbox_busiest(const struct core *c, uint16_t tier)
 {
     const struct mailbox *m = &c->mailbox;
     struct mailbox_busiest b = {0};
     uint64_t epoch = epoch_of(c);
-    double s = (double)c->now_ns / 1e9 - (double)(epoch * EPOCH_S) + EPOCH_S;
-    double known_s = (double)(c->now_ns - m->since_ns) / 1e9;
-
-    if (known_s < s && known_s > 0)
-        s = known_s;
+    double s = seen_s(c, tier);
 
     for (uint32_t i = 0; i < m->servers; i++) {
         const struct mailbox_server *k = &m->server[i];
@@ -345,7 +359,7 @@ struct mailbox_busiest mailbox_busiest(const struct core *c, uint16_t tier)
             continue;
         uint64_t ns = k->epoch == epoch ? k->busy_ns + k->busy_before_ns : k->busy_ns;
         b.processes++;
-        if ((double)ns / 1e9 / s > b.busy)
+        if (s > SEEN_LEAST_S && (double)ns / 1e9 / s > b.busy)
             b = (struct mailbox_busiest){k->pid, (double)ns / 1e9 / s, b.processes};
     }
     return b;

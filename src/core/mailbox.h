@@ -76,7 +76,8 @@ struct call;
  * serve), and remembers it. */
 uint64_t mailbox_busy_ns(struct core *c, const struct call *f, uint64_t weight);
 
-/* The process that was busiest with calls of a tier in the last 5 to 10 s. */
+/* The process that was busiest with calls of a tier in the last 5 to 10 s, without the time in
+ * which nothing was traced. */
 struct mailbox_busiest {
     uint64_t pid; /* 0: none */
     double busy;  /* share of the time */

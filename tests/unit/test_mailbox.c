@@ -222,6 +222,35 @@ static void busy(void **state)
     done(&f);
 }
 
+static void traced(struct fix *f, double ms, enum gap_reason reason)
+{
+    feed(f, (struct event){.ts_ns = T0 + (uint64_t)(ms * 1e6),
+                           .pid = UINT64_MAX,
+                           .ident = (uint32_t)reason,
+                           .kind = EVENT_GAP});
+}
+
+/* Always half of the time in which it was traced, however long tracing was off in between. */
+static void busy_is_of_the_time_that_was_traced(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    traced(&f, 0, GAP_NONE);
+    for (int i = 0; i < 21; i++)
+        served(&f, 10 + (uint64_t)i, 100 * i + 2, 100 * i + 5, 50);
+    traced(&f, 2105, GAP_OFF);
+    until(&f, 4605);
+    expect_near(row(&f, A, NULL).busy, 20 * 0.050 / (2.105 - 0.001));
+    expect_near(row(&f, A, NULL).busiest, 0.5); /* from 105 ms on */
+    traced(&f, 4605, GAP_NONE);
+    for (int i = 0; i < 20; i++)
+        served(&f, 50 + (uint64_t)i, 4605 + 100 * i, 4607 + 100 * i, 50);
+    until(&f, 6605);
+    expect_near(row(&f, A, NULL).busy, 40 * 0.050 / (4.105 - 0.001));
+    expect_near(row(&f, A, NULL).busiest, 0.5);
+    done(&f);
+}
+
 static void busy_is_scaled_by_the_sampling(void **state)
 {
     (void)state;
@@ -444,6 +473,7 @@ int main(void)
         cmocka_unit_test(entry_that_is_served),
         cmocka_unit_test(entry_with_an_old_label),
         cmocka_unit_test(busy),
+        cmocka_unit_test(busy_is_of_the_time_that_was_traced),
         cmocka_unit_test(busy_is_scaled_by_the_sampling),
         cmocka_unit_test(processes_that_serve_once),
         cmocka_unit_test(waits_are_in_windows_and_go_with_the_tier),

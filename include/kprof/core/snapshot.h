@@ -88,7 +88,7 @@ struct snap_row {
      * traced time in which the processes of the tier ran its calls within requests, summed over the
      * processes (1: one process was always busy, or two for half of the time); NAN: no process had
      * calls of several requests. busiest: its process that was busiest in the last 5 to 10 s, and
-     * its own share; 0: none, or the window ends before now. */
+     * its own share of their traced time; 0: none, or the window ends before now. */
     uint64_t waits;
     double wait_mean_us, wait_p50_us, wait_p90_us, wait_p99_us, wait_p999_us, wait_max_us;
     double busy, busiest;
