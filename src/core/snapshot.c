@@ -125,6 +125,11 @@ const char *snapshot_name(const char *ident)
                                              : ident;
 }
 
+bool snapshot_is_named(const struct snap_row *r)
+{
+    return r->ident && r->ident_n >= IDENT_FIRST && r->ident_n != IDENT_ALL;
+}
+
 uint64_t snapshot_estimate(const struct snap_row *r, uint64_t n)
 {
     if (r->est_count == r->count || r->count == 0)

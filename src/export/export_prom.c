@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Label values: quotes, backslashes and line ends are escaped; text_safe removes control
@@ -208,21 +209,83 @@ static void lost(struct buf *out, const struct snapshot *s)
     }
 }
 
-void export_prom(struct buf *out, const struct snapshot *s)
+/* ---- unique series ---- */
+
+/* An identity for a label; of a name that is also one of the words in its place, in quotes. */
+static char *identity_of(const struct snap_row *r)
 {
-    one(out, s, "kprof_window_seconds", "gauge", s->window_s, "Length of the window.");
-    one(out, s, "kprof_gap_seconds", "gauge", s->gap_s,
-        "Time of the window without tracing; rates cover the rest.");
-    one(out, s, "kprof_reloads", "gauge", (double)s->n_marks,
-        "How often a traced module was loaded again in the window.");
-    one(out, s, "kprof_tracing", "gauge", s->node.tracing, "1 while tracing is on.");
-    one(out, s, "kprof_sample", "gauge", s->sample, "One request in this many is traced.");
-    one(out, s, "kprof_breaker_state", "gauge", s->breaker.state, "0 closed, 1 open, 2 half-open.");
-    one(out, s, "kprof_breaker_trips_total", "counter", (double)s->breaker.trips,
-        "How often the breaker opened.");
-    one(out, s, "kprof_calls_received_total", "counter", (double)s->calls.received,
-        "Call events received.");
-    lost(out, s);
+    const char *ident = r->ident ? r->ident : "";
+    bool word = snapshot_is_named(r) &&
+                (!*ident || strcmp(ident, "undefined") == 0 || strcmp(ident, "<other>") == 0);
+    struct buf safe;
+
+    buf_init(&safe, 0);
+    if (word)
+        buf_addch(&safe, '"');
+    text_safe(&safe, ident, strlen(ident), 0, false);
+    if (word)
+        buf_addch(&safe, '"');
+    char *copy = buf_dup(safe.data);
+    buf_release(&safe);
+    return copy;
+}
+
+/* Another row of the tier has the same identity, and an earlier number. */
+static bool is_taken(const struct snap_row *row, size_t n, size_t i)
+{
+    for (size_t k = 0; k < n; k++)
+        if (row[k].tier == row[i].tier && row[k].ident && row[k].ident_n < row[i].ident_n &&
+            strcmp(row[k].ident, row[i].ident) == 0)
+            return true;
+    return false;
+}
+
+static bool add_numbers(struct snap_row *row, size_t n)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!row[i].ident || !is_taken(row, n, i))
+            continue;
+        struct buf b;
+        buf_init(&b, 0);
+        buf_addf(&b, "%s #%u", row[i].ident, row[i].ident_n);
+        free((char *)(uintptr_t)row[i].ident);
+        row[i].ident = buf_dup(b.data);
+        buf_release(&b);
+        any = true;
+    }
+    return any;
+}
+
+/* The rows, each with another pair of tier and identity: Prometheus refuses a scrape that has a
+ * series twice. A name from the node may be a word that stands for something else here, or may look
+ * like another one when it is safe. The caller frees them with free_rows. */
+static struct snap_row *unique_rows(const struct snapshot *s)
+{
+    struct snap_row *row = calloc(s->n_rows + 1, sizeof *row);
+
+    if (!row)
+        abort();
+    if (s->n_rows)
+        memcpy(row, s->rows, s->n_rows * sizeof *row);
+    for (size_t i = 0; i < s->n_rows; i++)
+        if (row[i].ident)
+            row[i].ident = identity_of(&row[i]);
+    while (add_numbers(row, s->n_rows))
+        ;
+    return row;
+}
+
+static void free_rows(struct snap_row *row, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free((char *)(uintptr_t)row[i].ident);
+    free(row);
+}
+
+static void rows(struct buf *out, const struct snapshot *s)
+{
     rows_of(out, s, field_of("count"), "kprof_calls", 1, "Calls seen in the window.");
     rows_of(out, s, field_of("est_count"), "kprof_calls_estimated", 1,
             "Calls of the window, scaled by the sampling.");
@@ -247,4 +310,27 @@ void export_prom(struct buf *out, const struct snapshot *s)
         busy(out, s);
     if (has_parts)
         parts(out, s);
+}
+
+void export_prom(struct buf *out, const struct snapshot *s)
+{
+    struct snapshot own = *s;
+    struct snap_row *row = unique_rows(s);
+
+    one(out, s, "kprof_window_seconds", "gauge", s->window_s, "Length of the window.");
+    one(out, s, "kprof_gap_seconds", "gauge", s->gap_s,
+        "Time of the window without tracing; rates cover the rest.");
+    one(out, s, "kprof_reloads", "gauge", (double)s->n_marks,
+        "How often a traced module was loaded again in the window.");
+    one(out, s, "kprof_tracing", "gauge", s->node.tracing, "1 while tracing is on.");
+    one(out, s, "kprof_sample", "gauge", s->sample, "One request in this many is traced.");
+    one(out, s, "kprof_breaker_state", "gauge", s->breaker.state, "0 closed, 1 open, 2 half-open.");
+    one(out, s, "kprof_breaker_trips_total", "counter", (double)s->breaker.trips,
+        "How often the breaker opened.");
+    one(out, s, "kprof_calls_received_total", "counter", (double)s->calls.received,
+        "Call events received.");
+    lost(out, s);
+    own.rows = row;
+    rows(out, &own);
+    free_rows(row, s->n_rows);
 }

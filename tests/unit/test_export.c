@@ -460,6 +460,82 @@ static void prom_counters_have_all_digits(void **state)
     fake_free(f);
 }
 
+/* A scrape that has a series twice is refused as a whole. */
+static void expect_unique(const struct buf *prom)
+{
+    size_t n = 0, cap = 0;
+    char **series = NULL, *text = strdup(prom->data), *save;
+
+    assert_non_null(text);
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char *end = strrchr(line, ' ');
+        if (*line == '#')
+            continue;
+        assert_non_null(end);
+        *end = 0;
+        if (n == cap) {
+            cap = cap ? 2 * cap : 64;
+            series = realloc(series, cap * sizeof *series);
+            assert_non_null(series);
+        }
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(series[i], line) == 0)
+                fail_msg("twice: %s", line);
+        series[n++] = line;
+    }
+    free(series);
+    free(text);
+}
+
+static void named(struct fake *f, const char *ident, uint16_t number)
+{
+    fake_row(f, 3, "db", ident, 10, 100)->ident_n = number;
+}
+
+/* The names of requests may be the words of kprof-top, or look the same when they are safe. */
+static void no_series_is_there_twice(void **state)
+{
+    static const char *const kept[] = {"undefined",
+                                       "<other>",
+                                       "\\\"undefined\\\"",
+                                       "\\\"<other>\\\"",
+                                       "\\\"\\\"",
+                                       "a\xef\xbf\xbd"
+                                       "b"};
+    char line[160];
+    (void)state;
+    struct fake *f = fake_new();
+    fake_row(f, 3, "db", NULL, 6112, 2475);
+    named(f, "a\2b", 9);
+    named(f, "undefined", 7);
+    named(f, "undefined", 0);
+    named(f, "<other>", 1);
+    named(f, "<other>", 5);
+    named(f, "", 4);
+    named(f, "a\1b", 8);
+    named(f, "a\1b #9", 10);
+    named(f, "\"undefined\"", 11);
+    named(f, "\"undefined\"", 12);
+    struct buf prom = write_as(fake_snap(f), EXPORT_PROM, true);
+    expect_unique(&prom);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        snprintf(line, sizeof line, "{node=\"app@host\",tier=\"db\",identity=\"%s\"} ", kept[i]);
+        assert_non_null(strstr(prom.data, line));
+    }
+    buf_release(&prom);
+    fake_free(f);
+    f = fake_hostile();
+    prom = write_as(fake_snap(f), EXPORT_PROM, true);
+    expect_unique(&prom);
+    buf_release(&prom);
+    fake_free(f);
+    f = everything();
+    prom = write_as(fake_snap(f), EXPORT_PROM, true);
+    expect_unique(&prom);
+    buf_release(&prom);
+    fake_free(f);
+}
+
 static void parts_agree(void **state)
 {
     (void)state;
@@ -805,6 +881,7 @@ int main(void)
         cmocka_unit_test(goldens),
         cmocka_unit_test(goldens_with_parts),
         cmocka_unit_test(prom_counters_have_all_digits),
+        cmocka_unit_test(no_series_is_there_twice),
         cmocka_unit_test(parts_agree),
         cmocka_unit_test(hostile_names),
         cmocka_unit_test(json_contract),

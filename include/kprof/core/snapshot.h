@@ -193,6 +193,10 @@ struct snap_slow {
  * else the name itself (NULL: NULL). Outputs for programs keep the identifiers. */
 const char *snapshot_name(const char *ident);
 
+/* Whether the identity is a name that the rule gave, not "undefined" or "<other>" of the snapshot.
+ */
+bool snapshot_is_named(const struct snap_row *r);
+
 /* n traced calls of a row (errors, for example) as an estimate for all calls, as est_count is for
  * `count`; equal to n if all calls were traced. */
 uint64_t snapshot_estimate(const struct snap_row *r, uint64_t n);
