@@ -199,7 +199,8 @@ static int may_wait(const struct batch *b, uint64_t until_ns, struct err *e)
     const char *why = engine_config_failure(b->g, &again);
 
     if (*why && (late || !again))
-        return err_set(e, "%.100s: %s", node, why);
+        return err_set(e, "connected to %.100s, but its agent did not take the configuration: %s",
+                       node, why);
     if (late)
         return err_set(e,
                        "connected to %s, but its agent did not start within 20 s: the node may be "

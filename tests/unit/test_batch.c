@@ -96,7 +96,8 @@ static void a_refused_configuration_is_told(void **state)
 
     (void)state;
     assert_int_equal(run_said("config", said, sizeof said), 1);
-    assert_non_null(strstr(said, "kprof-top: n@h: cannot trace: this VM has a fault\n"));
+    assert_non_null(strstr(said, "kprof-top: connected to n@h, but its agent did not take the "
+                                 "configuration: cannot trace: this VM has a fault\n"));
     assert_null(strstr(said, "20 s"));
     assert_true(clock_mono_ns() - begun < UINT64_C(10000000000));
 }
