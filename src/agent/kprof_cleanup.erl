@@ -58,7 +58,7 @@ last_calls(Plan) ->
 
 drained(Own, Isolated, Epoch, #{tokens := true}) ->
     Drained = kprof_tokens:drain(Own, Isolated, Epoch),
-    kprof_node:agents() orelse kprof_spec:send_left(Isolated, kprof_tokens:clearing()), % of a drain whose caller was killed
+    kprof_node:agents() orelse kprof_tokens:left(Isolated, Epoch), % of a drain whose caller was killed
     Drained;
 drained(_, _, _, _) -> {none, 0}.
 

@@ -1,17 +1,21 @@
 %% Removes leftover trace tokens at the end.
 %%
 %% Each process with a token of the agent gets the flag `send`; a match spec for this event clears the token before the message
-%% gets it. Tokens of processes that do not run remain. They are inert, and disappear when the process receives a message without a token.
+%% gets it. Below OTP 27 this match spec is also that of other tracers: it changes no token but the agent's, and no event is
+%% missing for them. The flag `silent` keeps the events of the agent's own flags from being made.
+%% Tokens of processes that do not run remain. They are inert, and disappear when the process receives a message without a token.
 %% Then, once, all tokens are reset (seq_trace:reset_trace/0), but not before OTP 27, where this aborts the VM (kprof_hazard), and not
 %% where this would block the schedulers for long.
 %%
 %% Invariant: only tokens with a label of this epoch (and pids, if nobody else uses seq_trace) are changed, except by that
 %% reset, which is not done while another program may use tokens. Ends within ?MOST_MS + ?QUIET_MS and some slices.
 -module(kprof_tokens).
--export([clearing/0, drain/3]).
+-export([clearing/0, drain/3, left/2]).
 -export_type([drained/0]).
 
 -type drained() :: none | drained | reset | kept.
+
+-include("kprof_control_word.hrl").
 
 -define(MOST_MS, 2000). % a process may run for long, or wait for its turn on a busy node, before it sends its next message
 -define(ROUND_MS, 50).
@@ -22,6 +26,21 @@
 %% The last match spec of the tiers: calls clear a token and send no event.
 -spec clearing() -> kprof_spec:match_spec().
 clearing() -> [{'_', [{is_seq_trace}], [{set_seq_token, sequential_trace_token, []}, {message, false}]}, {'_', [], [{message, false}]}].
+
+%% The match spec of the event `send`: it clears the agent's tokens only, and every event is made.
+-spec draining(pos_integer(), boolean()) -> kprof_spec:match_spec().
+draining(Epoch, Pids) ->
+    Label = {element, 2, {get_seq_token}},
+    Number = {'andalso', {is_integer, Label}, {'=:=', {'bsr', {'band', Label, ?WITHOUT_DETAIL}, 32}, Epoch}},
+    Ours = if Pids -> {'orelse', {is_pid, Label}, Number}; true -> Number end,
+    [{'_', [{is_seq_trace}], [{'andalso', Ours, {set_seq_token, sequential_trace_token, []}}]}, {'_', [], []}].
+
+%% Of a drain whose process was killed.
+-spec left(boolean(), pos_integer()) -> term().
+left(Isolated, Epoch) -> [kprof_spec:send_left(Isolated, draining(Epoch, Pids)) || Pids <- [true, false]].
+
+%% A label that is a pid is the agent's if nobody else uses seq_trace.
+are_pids_ours() -> seq_trace:get_system_tracer() =:= false.
 
 %% Own: a session of the agent, with its tracer: then none is made for this. Isolated: the VM has trace sessions. -> {none |
 %% drained | reset | kept, Holders left}; kept: another tracer prevents the removal.
@@ -36,12 +55,12 @@ drained_by({P, R}, Isolated, Epoch) ->
     receive
         {'DOWN', R, _, _, {done, Done}} -> Done;
         {'DOWN', R, _, _, _} ->
-            kprof_spec:send_left(Isolated, clearing()),
+            left(Isolated, Epoch),
             {kept, length(holders(Epoch))}
     after 5 * ?MOST_MS ->
         exit(P, kill),
         receive {'DOWN', R, _, _, _} -> ok end,
-        kprof_spec:send_left(Isolated, clearing()),
+        left(Isolated, Epoch),
         {kept, 0}
     end.
 
@@ -62,12 +81,12 @@ rounds_of(Own, _, Epoch, Some) ->
     rounds_in(Own, Epoch, Some).
 
 rounds_in({Session, _} = Own, Epoch, Some) ->
-    case kprof_spec:send_pattern(Session, clearing()) of
+    case kprof_spec:send_pattern(Session, draining(Epoch, are_pids_ours())) of
         taken ->
             {kept, Some};
         ok ->
             {Left, Flagged} = rounds(Some, #{}, Own, Epoch, now_ms() + ?MOST_MS),
-            [kprof_spec:flags(Own, P, false, [send]) || P <- maps:keys(Flagged)],
+            [kprof_spec:flags(Own, P, false, [send, silent]) || P <- maps:keys(Flagged)],
             kprof_spec:send_pattern(Session, true),
             {drained, Left}
     end.
@@ -89,7 +108,7 @@ are_idle(Holders) ->
 
 flagged(P, _, Flagged) when is_map_key(P, Flagged) -> Flagged;
 flagged(P, Own, Flagged) ->
-    kprof_spec:flags(Own, P, true, [send]),
+    kprof_spec:flags(Own, P, true, [send, silent]),
     Flagged#{P => true}.
 
 reset({kept, Left}, _) -> {kept, length(Left)};
@@ -125,7 +144,7 @@ is_heavy(P, Vm) ->
 
 %% Both values are read under the lock of the process, without a signal to it (unless it runs at this moment).
 holders(Epoch) ->
-    Pids = seq_trace:get_system_tracer() =:= false,
+    Pids = are_pids_ours(),
     kprof_flags:fold(
         fun(P, Held) ->
             case is_ours(process_info(P, sequential_trace_token), Epoch, Pids) of

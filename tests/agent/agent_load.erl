@@ -6,6 +6,7 @@
 -export([counting/2, made/0, stale/1, stale_on/1, is_traced/1]). % tracing for a part of the time
 -export([fill/1, filling/1]). % of the table of processes
 -export([idle_holder/0, idle_holding/0, busy_holder/1, busy_holder_ends/0, busy_holding/2, beating/1, beating_on/1]). % tokens at the end
+-export([sends_traced/0, sends_traced_end/1, tracing_sends/0, ticking/1]).
 -export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_in_captures/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
 -export([polling/0, chosen/2, all_pids/1, pids_left/0, samplers/0, samplers/1, processes_round/2]). % of stacks, of processes
 -export([steady/0, brief/0, one/0, spawned/1]). % depth of stacks
@@ -168,6 +169,51 @@ beating_on(Ms) ->
     self() ! beat,
     receive beat -> ok end,
     receive after Ms -> beating_on(Ms) end.
+
+%% Another tracer: it traces the messages that a process sends, which has a token of its own.
+sends_traced() -> spawn(?MODULE, tracing_sends, []).
+
+%% -> {messages that were sent, messages that were traced, the label of the token}
+sends_traced_end(Tracer) ->
+    Ref = monitor(process, Tracer),
+    Tracer ! {finish, self()},
+    receive
+        {Tracer, Result} -> Result;
+        {'DOWN', Ref, _, _, Why} -> {died, Why}
+    end.
+
+tracing_sends() ->
+    P = spawn_link(?MODULE, ticking, [self()]),
+    1 = erlang:trace(P, true, [send]),
+    tracing_sends(P, 0, 0).
+
+tracing_sends(P, Sent, Traced) ->
+    receive
+        tick -> tracing_sends(P, Sent + 1, Traced);
+        {trace, P, send, tick, _} -> tracing_sends(P, Sent, Traced + 1);
+        {finish, From} ->
+            true = erlang:suspend_process(P),
+            Ref = erlang:trace_delivered(P),
+            receive {trace_delivered, P, Ref} -> ok end,
+            {_, Token} = process_info(P, sequential_trace_token),
+            unlink(P),
+            exit(P, kill),
+            Rest = ticks(0, 0),
+            From ! {self(), {Sent + element(1, Rest), Traced + element(2, Rest), case Token of [] -> none; _ -> element(2, Token) end}}
+    end.
+
+ticks(Sent, Traced) ->
+    receive
+        tick -> ticks(Sent + 1, Traced);
+        {trace, _, send, tick, _} -> ticks(Sent, Traced + 1)
+    after 0 -> {Sent, Traced}
+    end.
+
+ticking(To) ->
+    seq_trace:set_token(label, of_another),
+    ticking_on(To).
+
+ticking_on(To) -> receive after 5 -> To ! tick, ticking_on(To) end.
 
 %% A process that keeps the token of one request, and calls the tier with it.
 stale(Pause) -> spawn(?MODULE, stale_on, [Pause]).

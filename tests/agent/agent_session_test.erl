@@ -33,6 +33,7 @@ tests() ->
         {processes_with_timers_lose_their_tokens, fun processes_with_timers_lose_their_tokens/1},
         {a_busy_process_loses_its_token, fun a_busy_process_loses_its_token/1},
         {idle_tokens_are_reset, fun idle_tokens_are_reset/1},
+        {tokens_of_others_stay, fun tokens_of_others_stay/1},
         {dbg_is_left_alone, fun dbg_is_left_alone/1}
     ].
 
@@ -471,6 +472,23 @@ idle_tokens_are_reset(T) ->
         end
      || Large <- [false, true]
     ].
+
+%% A program that began to trace messages after the attach: while the tokens are removed, none of its events is missing, and a
+%% token that is not of the agent stays. (From OTP 27 on it is reset with all others.)
+tokens_of_others_stay(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
+    P = rpc:call(T, agent_load, idle_holder, []),
+    ?soon(fun() -> token_of(P) =/= [] end),
+    ok = ask(K, {tracing, false}),
+    Tracer = rpc:call(T, agent_load, sends_traced, []),
+    receive after 100 -> ok end,
+    finish(T, K),
+    {Sent, Traced, Label} = rpc:call(T, agent_load, sends_traced_end, [Tracer]),
+    ?check(Sent > 20),
+    ?equal(Traced, Sent),
+    isolated(T) orelse ?equal(Label, of_another),
+    exit(P, kill),
+    nothing_left(T).
 
 dbg_is_left_alone(T) ->
     case rpc:call(T, code, ensure_loaded, [dbg]) of
