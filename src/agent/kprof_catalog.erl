@@ -75,8 +75,13 @@ shown('__info__', 1) -> false;
 shown(F, _) -> hd(atom_to_list(F) ++ " ") =/= $-.
 
 -spec applications() -> #{module() => atom()}.
-applications() ->
-    maps:from_list([{M, App} || {App, _, _} <- application:loaded_applications(), {ok, Ms} <- [application:get_key(App, modules)], M <- Ms]).
+applications() -> applications([App || {App, _, _} <- application:loaded_applications()], #{}, kprof_flags:slice()).
+
+applications([App | Rest], Of, Slice) ->
+    Modules = case application:get_key(App, modules) of {ok, Ms} -> Ms; undefined -> [] end,
+    applications(Rest, lists:foldl(fun(M, Acc) -> Acc#{M => App} end, Of, Modules), kprof_flags:rest(Slice));
+applications([], Of, _) ->
+    Of.
 
 -spec application(module(), term(), #{module() => atom()}) -> binary().
 application(M, File, Apps) ->

@@ -21,8 +21,10 @@
     events := pos_integer(), functions := pos_integer(), wait_ms := pos_integer(), run_ms := pos_integer(), slow_ns := non_neg_integer(),
     walker := none | pid(), id := non_neg_integer()
 }.
--type why() :: done | no_call | none_matched | budget | time | no_function | too_many | breaker | lease | run_queue | behind | canceled | died | refused.
+-type why() :: done | no_call | none_matched | budget | time | no_function | too_many | breaker | lease | run_queue | behind | canceled | died | refused |
+    code_server.
 
+-define(CODE_MS, 5000). % for an answer of the code server
 -define(LOOK, 64). % messages between two readings of the clock and the queue
 -define(BEHIND_MS, 400). % if messages are older than this and the queue is long, the tracer cannot catch up
 -define(QUEUE, 100000).
@@ -105,7 +107,8 @@ init(#{controller := Controller, walker := Walker, isolated := Isolated, vm := V
 
 %% -> {Why it ended, events, state}
 traced(#f{o = #{modules := Choice, functions := Most}} = F0) ->
-    case kprof_full_modules:choose(Choice) of
+    case chosen(kprof_full_modules:start(Choice)) of
+        {stop, Why} -> {Why, #h{}, F0};
         {_, 0} -> {no_function, #h{}, F0};
         {_, N} when N > Most -> {too_many, #h{}, F0#f{functions = N}};
         {Sets, _} ->
@@ -116,6 +119,19 @@ traced(#f{o = #{modules := Choice, functions := Most}} = F0) ->
                 #f{functions = 0} = F -> {no_function, #h{}, F};
                 F -> begun(F#f{set_ms = now_ms() - Began})
             end
+    end.
+
+%% -> kprof_full_modules:chosen() | {stop, why()}
+chosen(none) -> exit(system_limit); % the node has no room for a process; the controller says it
+chosen(P) -> chosen(P, ?CODE_MS).
+
+chosen(P, Ms) ->
+    receive
+        {listed, P} -> chosen(P, infinity);
+        {chosen, P, Chosen} -> Chosen;
+        {stop, Why} -> kprof_full_modules:stop(P), {stop, Why};
+        {'DOWN', _, _, _, _} -> kprof_full_modules:stop(P), exit(normal)
+    after Ms -> kprof_full_modules:stop(P), {stop, code_server}
     end.
 
 %% The controller puts it into the cleanup plan.
@@ -457,4 +473,5 @@ reason(run_queue) -> 10;
 reason(behind) -> 11;
 reason(canceled) -> 12;
 reason(died) -> 13;
-reason(refused) -> 14.
+reason(refused) -> 14;
+reason(code_server) -> 15.

@@ -330,6 +330,8 @@ static const char *fixed(enum full_reason r)
         return "the process ended, so the full trace ended";
     case FULL_REFUSED:
         return "the node refused the pattern";
+    case FULL_CODE_SERVER:
+        return "the node's code server did not answer within 5 s, so there is no full trace";
     case FULL_NO_FUNCTION:
         return "the pattern matched nothing: no loaded module has such a name; see --full-calls";
     default:

@@ -1,6 +1,6 @@
 %% The node's own log of the calls of agent_full_work: who called what, and when. It runs on the target of the tests of full traces.
 -module(agent_full_log).
--export([start/0, own/1, put/1, all/0, flagged/0, meta/1, requests/3, connection/2]).
+-export([start/0, own/1, put/1, all/0, flagged/0, meta/1, requests/3, connection/2, yields/3, waiting_for_code/0]).
 -export([runs_away/0, asks_itself/0, calls/0, bystander/0, many/0, serves/0]). % processes
 
 %% A test that failed may have left one.
@@ -53,6 +53,29 @@ connection(N, Server) ->
     P = spawn(fun() -> agent_full_work:request(quick, Server), Self ! {done, self()} end),
     receive {done, P} -> ok end,
     receive after 5 -> [P | connection(N - 1, Server)] end.
+
+%% How often a function that returns {_, N} lets others run: {yields, us, N}.
+yields(M, F, Args) ->
+    Self = self(),
+    P = spawn(fun() ->
+        receive go -> ok end,
+        {Us, {_, N}} = timer:tc(M, F, Args),
+        Self ! {ran, self(), Us, N}
+    end),
+    erlang:trace_pattern({kprof_flags, yield, 0}, true, [local]),
+    1 = erlang:trace(P, true, [call]),
+    P ! go,
+    {Took, Number} = receive {ran, P, Us, N} -> {Us, N} end,
+    Ref = erlang:trace_delivered(P),
+    receive {trace_delivered, P, Ref} -> ok end,
+    erlang:trace_pattern({kprof_flags, yield, 0}, false, [local]),
+    {yielded(0), Took, Number}.
+
+yielded(N) -> receive {trace, _, call, _} -> yielded(N + 1) after 0 -> N end.
+
+%% The priorities of the processes that wait for the code server.
+waiting_for_code() ->
+    [Priority || P <- processes(), [{_, {code_server, call, _}}, {_, Priority}] <- [process_info(P, [current_function, priority])]].
 
 runs_away() -> receive go -> agent_full_work:runaway(0) end.
 %% Its request never ends.

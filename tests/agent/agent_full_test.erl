@@ -23,6 +23,7 @@
 -define(BEHIND, 11).
 -define(CANCELED, 12).
 -define(DIED, 13).
+-define(CODE_SERVER, 15).
 -define(CALL, 0).
 -define(BEGIN, 6).
 -define(END, 7).
@@ -36,6 +37,8 @@ tests() ->
         {full_rule, fun full_rule/1},
         {full_name, fun full_name/1},
         {full_modules_of_the_application, fun full_modules_of_the_application/1},
+        {full_modules_in_slices, fun full_modules_in_slices/1},
+        {full_without_the_code_server, fun full_without_the_code_server/1},
         {full_rule_of_a_tier, fun full_rule_of_a_tier/1},
         {full_budget, fun full_budget/1},
         {full_nothing_else, fun full_nothing_else/1},
@@ -78,6 +81,12 @@ agent(T) ->
 full(K, Asked, Phase, Do) ->
     ?soon(fun() -> ask(K, {full, Asked}) =:= ok end), % the one before may be ending
     listen(Phase, Do, #{names => #{}, processes => #{}, events => [], seq => 0}).
+
+%% Does Do as soon as the trace is accepted.
+full_at_once(K, Asked, Do) ->
+    ok = ask(K, {full, Asked}),
+    Do(),
+    listen(0, Do, #{names => #{}, processes => #{}, events => [], seq => 0}).
 
 listen(Phase, Do, #{seq := Seq} = St0) ->
     receive
@@ -262,6 +271,39 @@ full_modules_of_the_application(T) ->
     ?check(lists:member(gen_server, With) andalso not lists:member(application, With)),
     ?equal(Choose({with, [<<"no_such_module">>]}), []),
     unload_parts(T).
+
+%% The choice among thousands of functions lets others run in between.
+full_modules_in_slices(T) ->
+    rpc:call(T, code, purge, [agent_full_log]),
+    load(T, agent_full_log),
+    load_parts(T),
+    {Yields, Us, Functions} = rpc:call(T, agent_full_log, yields, [kprof_full_modules, choose, [all]]),
+    io:format("~b functions chosen in ~b us, with ~b yields~n", [Functions, Us, Yields]),
+    ?check(Us > 400),
+    ?check(Yields > 0),
+    unload_parts(T).
+
+%% The code server hangs: a full trace can be canceled, and ends by itself. Who waits has the node's own priority.
+full_without_the_code_server(T) ->
+    work(T),
+    rpc:call(T, code, ensure_loaded, [erl_eval]),
+    K = agent(T),
+    {error, full, _} = ask(K, {full, #{}}), % the tools are loaded
+    Suspender = rpc:call(T, agent_load, suspend, [code_server]),
+    link(Suspender), % if this test fails, the code server goes on
+    St = full_at_once(K, request(), fun() ->
+        ?soon(fun() -> rpc:call(T, agent_full_log, waiting_for_code, []) =/= [] end),
+        ?equal(rpc:call(T, agent_full_log, waiting_for_code, []), [normal]),
+        ok = ask(K, {full, off})
+    end),
+    ?equal(maps:get(reason, St), ?CANCELED),
+    ?equal(rpc:call(T, agent_full_log, waiting_for_code, []), []),
+    ?equal(maps:get(reason, full(K, request(), 0, fun() -> ok end)), ?CODE_SERVER),
+    unlink(Suspender),
+    exit(Suspender, kill),
+    ?equal(maps:get(reason, full(K, (request())#{wait_ms => 100}, 0, fun() -> ok end)), ?NO_CALL),
+    finish(T, K),
+    nothing_left(T).
 
 %% The identity is known in another process, when the request has begun.
 full_rule_of_a_tier(T) ->

@@ -32,6 +32,7 @@ enum full_reason {
     FULL_CANCELED,
     FULL_DIED,
     FULL_REFUSED,
+    FULL_CODE_SERVER, /* it did not answer */
     FULL_REASONS
 };
 
