@@ -116,8 +116,10 @@ loop(S) ->
             loop(kprof_full_control:ended(Why, S));
         {'DOWN', R, _, _, _} when R =:= element(2, S#s.vm_events) ->
             loop(kprof_vm_events:ended(S));
-        {full_plan, Tracer, Modules, Metas} when is_pid(Tracer), Tracer =:= S#s.full#full.tracer ->
-            loop(kprof_full_control:planned(Modules, Metas, S));
+        {full_plan, Tracer, Plan} when is_pid(Tracer), Tracer =:= S#s.full#full.tracer ->
+            loop(kprof_full_control:planned(Plan, S));
+        {full_left_out, Tracer, MFA, N} when is_pid(Tracer), Tracer =:= S#s.full#full.tracer ->
+            loop(kprof_full_control:left_out(MFA, N, S));
         {full_off, Tracer} when is_pid(Tracer), Tracer =:= S#s.full#full.tracer ->
             loop(kprof_full_control:off(S));
         {superseded, Who} ->

@@ -3,14 +3,14 @@
 %%
 %% Invariant: no function of the tools is called while there is no tracer.
 -module(kprof_full).
--export([aborted/1, beat/1, cancel/2, clear/1, kill/1, unset_metas/2]).
+-export([aborted/1, beat/1, cancel/2, clear/1, kill/1, unset_metas/4]).
 -export_type([full/0]).
 
 -include("kprof_controller.hrl").
 
-%% As in the cleanup plan: the tracer; in the common trace, what it sets there: modules, functions with a meta pattern (the
-%% first one of which begins requests).
--type full() :: none | {pid(), [module()], [mfa()]}.
+%% As in the cleanup plan: the tracer; in the common trace, what it sets there: modules, functions with a meta pattern,
+%% those with a counter.
+-type full() :: none | {pid(), [module()], [mfa()], [mfa()]}.
 
 -spec aborted(state()) -> state().
 aborted(#s{full = #full{paused = true}} = S) -> kprof_full_control:aborted(S);
@@ -29,21 +29,19 @@ beat(S) -> kprof_full_control:beat(S).
 -spec kill(full()) -> term().
 kill(none) ->
     ok;
-kill({Tracer, _, _} = Full) ->
+kill({Tracer, _, _, _} = Full) ->
     kprof_node:kill(Tracer),
     clear(Full).
 
 %% The tracer is dead. Its session and all flags ended with it; patterns of the common trace did not.
 -spec clear(full()) -> term().
 clear(none) -> ok;
-clear({_, Modules, Metas}) ->
-    unset_metas(none, Metas),
-    [kprof_spec:set_pattern(none, {M, '_', '_'}, false, [local]) || M <- Modules],
+clear({Tracer, Modules, Metas, Counted}) ->
+    unset_metas(none, Tracer, Metas, Counted),
+    [kprof_full_patterns:clear(none, M) || M <- Modules],
     ok.
 
-%% The first one has a counter of calls, too.
--spec unset_metas(kprof_spec:session(), [mfa()]) -> term().
-unset_metas(_, []) -> ok;
-unset_metas(Session, [First | _] = Metas) ->
-    [kprof_spec:set_meta(Session, MFA, false, self()) || MFA <- Metas],
-    kprof_spec:set_pattern(Session, First, false, [call_count]).
+-spec unset_metas(kprof_spec:session(), pid(), [mfa()], [mfa()]) -> term().
+unset_metas(Session, Tracer, Metas, Counted) ->
+    [kprof_spec:set_meta(Session, MFA, false, Tracer) || MFA <- Metas],
+    [kprof_spec:set_pattern(Session, MFA, false, [call_count]) || MFA <- Counted].

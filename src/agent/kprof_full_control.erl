@@ -2,20 +2,27 @@
 %% the controller's process; kprof_full_request starts the tracer.
 -module(kprof_full_control).
 -agent(tools).
--export([aborted/1, beat/1, cancel/2, ended/2, off/1, planned/3]).
+-export([aborted/1, beat/1, cancel/2, ended/2, left_out/3, off/1, planned/2]).
 
 -include("kprof_controller.hrl").
 
 %% The tracer is about to set patterns on these. In a session they end with it.
--spec planned([module()], [mfa()], state()) -> state().
-planned(Modules, Metas, #s{isolated = Isolated, full = #full{tracer = Tracer} = Full} = S0) ->
-    S = kprof_cleanup_plan:share(S0#s{full = Full#full{plan = if Isolated -> {Tracer, [], []}; true -> {Tracer, Modules, Metas} end}}),
+-spec planned(kprof_full:full(), state()) -> state().
+planned(Plan, #s{isolated = Isolated, full = #full{tracer = Tracer} = Full} = S0) ->
+    S = kprof_cleanup_plan:share(S0#s{full = Full#full{plan = if Isolated -> {Tracer, [], [], []}; true -> Plan end}}),
     Tracer ! planned,
     S.
 
+%% Functions that another tracer traces: the first of them, and how many there are.
+-spec left_out(mfa(), pos_integer(), state()) -> state().
+left_out({M, F, A}, N, S) ->
+    Text = "another tracer traces ~ts~ts: its patterns stay, so calls may be missing from the full trace",
+    More = if N =:= 1 -> ""; true -> io_lib:format(" and other functions (~b in all)", [N]) end,
+    kprof_link:event_kept(others, kprof_text:format(Text, [kprof_text:mfa(M, F, A), More]), S).
+
 %% It has removed everything; now it sends its events.
 -spec off(state()) -> state().
-off(#s{full = #full{tracer = Tracer} = Full} = S) -> resumed(S#s{full = Full#full{plan = {Tracer, [], []}}}).
+off(#s{full = #full{tracer = Tracer} = Full} = S) -> resumed(S#s{full = Full#full{plan = {Tracer, [], [], []}}}).
 
 %% The tracer has ended.
 -spec ended(term(), state()) -> state().

@@ -25,11 +25,12 @@ request(_, S) -> {{error, full, <<"no such request">>}, S}.
 
 refused(#{who := Who, modules := Modules}, #s{vm = Vm, tracing = #tracing{paused = Paused}} = S) ->
     Request = is_tuple(Who) andalso element(1, Who) =:= call,
+    Others = not S#s.isolated andalso (S#s.others =/= [] orelse has_new_processes(S)),
     case kprof_full_modules:is_choice(Modules) andalso is_who(Who) of
         false -> <<"invalid choice of processes or modules">>;
         true when S#s.full#full.tracer =/= none -> <<"a full trace is under way on this node">>;
         true when Paused =/= none -> <<"tracing is paused (breaker open, slow start, a capture, or connection blocked): try again when it is on">>;
-        true when not S#s.isolated, S#s.others =/= [] -> <<"another program is tracing on this node: before OTP 27 there is one trace for all">>;
+        true when Others -> <<"another program is tracing on this node: before OTP 27 there is one trace for all">>;
         true when Request, S#s.beside -> <<"another kprof-top is on this node, and both need the trace control word: trace a process instead">>;
         true ->
             case Request andalso not kprof_hazard:allowed(full_request, Vm) of
@@ -37,6 +38,10 @@ refused(#{who := Who, modules := Modules}, #s{vm = Vm, tracing = #tracing{paused
                 false -> none
             end
     end.
+
+%% True if a program that began after the attach traces new processes, so probably others, too: they would send it all calls of
+%% the full trace. Processes are not asked, because that is a signal to each.
+has_new_processes(#s{relay = Relay}) -> not lists:member(kprof_node:tracer_of(new_processes), [[], Relay]).
 
 is_who({pids, L}) when is_list(L), L =/= [], length(L) =< ?PIDS -> [] =:= [X || X <- L, not is_id(X)];
 is_who({call, {M, F, A}}) -> is_binary(M) andalso is_binary(F) andalso is_integer(A);
@@ -117,6 +122,6 @@ started(Who, Follow, Need, Asked, #s{isolated = Isolated} = S0) ->
     }),
     Tracing = #tracing{tokens = Tokens} = S#s.tracing,
     kprof_cleanup_plan:share(S#s{
-        full = #full{tracer = Tracer, ref = Ref, request = element(1, Who) =:= request, paused = Pause, plan = {Tracer, [], []}},
+        full = #full{tracer = Tracer, ref = Ref, request = element(1, Who) =:= request, paused = Pause, plan = {Tracer, [], [], []}},
         tracing = Tracing#tracing{tokens = Tokens orelse element(1, Who) =:= request}
     }).

@@ -64,6 +64,8 @@
     modules = [] :: [module()], % that have patterns
     functions = 0 :: non_neg_integer(), % of them
     metas = [] :: [mfa()],
+    counted = [] :: [mfa()], % the function that starts requests, if it has a counter of this tracer
+    left_out = [] :: [mfa()], % another tracer traces them
     base :: integer(), % native: times of events are relative to this
     deadline = infinity :: integer() | infinity, % native
     told :: integer(), % ms
@@ -114,12 +116,21 @@ traced(#f{o = #{modules := Choice, functions := Most}} = F0) ->
         {Sets, _} ->
             Began = now_ms(),
             F1 = planned(Sets, F0),
-            case patterns(Sets, F1) of
+            case is_entry_taken(F1) orelse patterns(Sets, F1) of
+                true -> {refused, #h{}, say_left_out(F1)};
                 {stop, Why, F} -> {Why, #h{}, F};
-                #f{functions = 0} = F -> {no_function, #h{}, F};
-                F -> begun(F#f{set_ms = now_ms() - Began})
+                #f{functions = 0} = F -> {no_function, #h{}, say_left_out(F)};
+                F -> begun(say_left_out(F#f{set_ms = now_ms() - Began}))
             end
     end.
+
+is_entry_taken(#f{o = #{who := {request, MFA, _, _}}, left_out = Left}) -> lists:member(MFA, Left);
+is_entry_taken(_) -> false.
+
+say_left_out(#f{left_out = []} = F) -> F;
+say_left_out(#f{left_out = Left, o = #{controller := Controller}} = F) ->
+    Controller ! {full_left_out, self(), lists:last(Left), length(Left)},
+    F.
 
 %% -> kprof_full_modules:chosen() | {stop, why()}
 chosen(none) -> exit(system_limit); % the node has no room for a process; the controller says it
@@ -135,11 +146,16 @@ chosen(P, Ms) ->
     end.
 
 %% The controller puts it into the cleanup plan.
-planned(Sets, #f{o = #{controller := Controller, who := Who, follow := Follow}} = F) ->
-    Metas = case Who of {request, MFA, _, _} -> [MFA | lists:usort([T || {T, _, _} <- Follow, T =/= MFA])]; _ -> [] end,
-    Controller ! {full_plan, self(), [M || {M, _} <- Sets], Metas},
+planned(Sets, #f{o = #{controller := Controller, who := Who, follow := Follow} = O, session = Session} = F) ->
+    Entry = case Who of {request, MFA, _, _} -> [MFA]; _ -> [] end,
+    Wanted = Entry ++ lists:usort([T || Entry =/= [], {T, _, _} <- Follow] -- Entry),
+    Metas = [T || T <- Wanted, kprof_full_patterns:is_free(meta, Session, T)],
+    Counted = [T || T <- Entry, kprof_full_patterns:is_free(call_count, Session, T)],
+    Controller ! {full_plan, self(), {self(), [M || {M, _} <- Sets], Metas, Counted}},
     receive planned -> ok end,
-    F#f{metas = Metas}.
+    Left = Wanted -- Metas,
+    Followed = [T || T <- Follow, not lists:member(element(1, T), Left)],
+    F#f{metas = Metas, counted = Counted, left_out = Left, o = O#{follow := Followed}}.
 
 %% ---- Patterns: a module at a time ----
 
@@ -149,19 +165,14 @@ patterns([{M, Which} | Rest], #f{session = Session} = F0) ->
         {stop, Why} -> {stop, Why, F0};
         {'DOWN', _, _, _, _} -> exit(normal)
     after 0 ->
-        N = lists:sum([counted(kprof_spec:set_pattern(Session, MFA, kprof_spec:full_function(), [local])) || MFA <- functions(M, Which)]),
+        {N, Others} = kprof_full_patterns:set(Session, M, Which),
         kprof_flags:yield(),
-        patterns(Rest, telling(#h{}, F0#f{modules = [M | F0#f.modules], functions = F0#f.functions + N}))
+        F = F0#f{modules = [M | F0#f.modules], functions = F0#f.functions + N, left_out = Others ++ F0#f.left_out},
+        patterns(Rest, telling(#h{}, F))
     end.
 
-functions(M, all) -> [{M, '_', '_'}];
-functions(M, Functions) -> [{M, F, A} || {F, A} <- Functions].
-
-counted(N) when is_integer(N) -> N;
-counted(_) -> 0.
-
 cleared(#f{modules = Modules, session = Session} = F) ->
-    lists:foreach(fun(M) -> kprof_spec:set_pattern(Session, {M, '_', '_'}, false, [local]), kprof_flags:yield() end, Modules),
+    lists:foreach(fun(M) -> kprof_full_patterns:clear(Session, M), kprof_flags:yield() end, Modules),
     kprof_spec:end_session(Session),
     F#f{modules = []}.
 
@@ -177,9 +188,9 @@ begun(#f{o = #{who := {pids, Pids}, run_ms := Ms}} = F0) ->
             H = #h{procs = maps:from_list(lists:zip(Flagged, [{I, 1} || I <- lists:seq(0, length(Flagged) - 1)]))},
             loop(H, told(H, [], [], [], F#f{attempts = 1, told = now_ms()}))
     end;
-begun(#f{o = #{who := {request, MFA, _, _}, wait_ms := Ms}, session = Session} = F0) ->
-    Counted = kprof_spec:set_pattern(Session, MFA, true, [call_count]),
-    F1 = F0#f{deadline = after_ms(Ms), calls = case Counted of N when is_integer(N), N > 0 -> 0; _ -> -1 end},
+begun(#f{o = #{wait_ms := Ms}, counted = Counted, session = Session} = F0) ->
+    Set = [N || MFA <- Counted, N <- [kprof_spec:set_pattern(Session, MFA, true, [call_count])], is_integer(N), N > 0],
+    F1 = F0#f{deadline = after_ms(Ms), calls = case Set of [_] -> 0; [] -> -1 end},
     erlang:send_after(?TICK_MS, self(), tick),
     case armed(F1#f{word = erlang:system_info(trace_control_word)}) of
         {refused, F} -> {refused, #h{}, F};
@@ -208,13 +219,13 @@ set_tier({MFA, Clauses, Values}, Words, Mark, #f{session = Session}) ->
     kprof_spec:set_meta(Session, MFA, kprof_match_spec:full_tier(Clauses, Values, Words, Mark), self()).
 
 %% No further events are made once the flags are off. Events that are under way at that time are received.
-off(H0, #f{o = #{who := Who}, session = Session} = F0) ->
+off(H0, #f{counted = Counted, session = Session} = F0) ->
     Began = erlang:monotonic_time(),
     F1 = quiet(F0),
     [kprof_spec:flags({Session, self()}, P, false, [all]) || P <- maps:keys(H0#h.procs) ++ maps:keys(F1#f.others)],
     F2 = F1#f{off_us = erlang:convert_time_unit(erlang:monotonic_time() - Began, native, microsecond)},
-    Calls = case Who of {request, MFA, _, _} -> kprof_spec:pattern({Session, call_count}, MFA); _ -> -1 end,
-    kprof_full:unset_metas(Session, F2#f.metas),
+    Calls = case Counted of [MFA] -> kprof_spec:pattern({Session, call_count}, MFA); [] -> -1 end,
+    kprof_full:unset_metas(Session, self(), F2#f.metas, Counted),
     {waited_for(H0, F2), F2#f{phase = sending, calls = if is_integer(Calls) -> Calls; true -> -1 end}}.
 
 quiet(#f{words = none} = F) -> F;
@@ -240,19 +251,22 @@ rest(Ref, Procs, New) ->
 
 %% ---- Events ----
 
+%% Below OTP 27, functions that another tracer traces have its match specs: their events may have other messages, or be of
+%% returns (with an integer as time; those of meta patterns have a tuple), and are then dropped.
 loop(#h{look = 0} = H, F) -> looked(H#h{look = ?LOOK}, F);
 loop(#h{look = Look} = H0, F) ->
     H = H0#h{look = Look - 1},
     receive
-        {trace_ts, P, call, {_, _, A} = MFA, Caller, Ts} when is_integer(A) -> event(P, ?CALL, MFA, Caller, Ts, H, F);
+        {trace_ts, P, call, {_, _, A} = MFA, Caller, Ts} when is_integer(A), Caller =:= undefined orelse tuple_size(Caller) =:= 3 ->
+            event(P, ?CALL, MFA, Caller, Ts, H, F);
         {trace_ts, P, return_to, MFA, Ts} -> event(P, ?RETURN_TO, MFA, 0, Ts, H, F);
         {trace_ts, P, out, MFA, Ts} -> event(P, ?OUT, MFA, 0, Ts, H, F);
         {trace_ts, P, in, MFA, Ts} -> event(P, ?IN, MFA, 0, Ts, H, F);
         {trace_ts, P, What, _, Ts} when What =:= gc_minor_start; What =:= gc_major_start -> event(P, ?GC, What, 0, Ts, H, F);
         {trace_ts, P, What, _, Ts} when What =:= gc_minor_end; What =:= gc_major_end -> event(P, ?GC_END, What, 0, Ts, H, F);
         {trace_ts, P, call, {M, Fn, Args}, {full, Caller, Given}, Now} -> entered(P, {M, Fn, length(Args)}, Caller, Given, native(Now), H, F);
-        {trace_ts, P, return_from, MFA, _, Now} -> left(P, ?END, MFA, native(Now), H, F);
-        {trace_ts, P, exception_from, MFA, _, Now} -> left(P, ?END_EXCEPTION, MFA, native(Now), H, F);
+        {trace_ts, P, return_from, MFA, _, Now} when is_tuple(Now) -> left(P, ?END, MFA, native(Now), H, F);
+        {trace_ts, P, exception_from, MFA, _, Now} when is_tuple(Now) -> left(P, ?END_EXCEPTION, MFA, native(Now), H, F);
         {stop, Why} -> {Why, H, F};
         tick ->
             erlang:send_after(?TICK_MS, self(), tick),

@@ -3,7 +3,8 @@
 -module(kprof_spec).
 -export([
     detail_label/0, of_epoch/2, ticket_range/0, tickets/2, word/2, cut/1, allow/2, beyond/3, ours/1, held/1, full_words/2, full_label/2, set_word/1, capture/0, full_function/0,
-    set_pattern/4, set_meta/4, pattern/2, flags/4, send_left/2, send_pattern/2, session/3, end_session/1, system/2, delivered/1, reset_tokens/1
+    set_pattern/4, set_meta/4, is_meta_free/3, pattern/2, flags/4, send_left/2, send_pattern/2, session/3, end_session/1,
+    system/2, delivered/1, reset_tokens/1
 ]).
 %% Dialyzer of OTP 25 does not accept a pattern of `send` there.
 -dialyzer({nowarn_function, send_pattern/2}).
@@ -164,9 +165,10 @@ set_word(Word) -> erlang:system_flag(trace_control_word, Word).
 -spec capture() -> match_spec().
 capture() -> [{'_', [], [{trace, [call], []}]}].
 
-%% The match spec of every function: the event has the function that the call returns to.
+%% The match spec of every function: the event has the function that the call returns to. The last element has no effect:
+%% without it this would be the alias `c` of dbg.
 -spec full_function() -> match_spec().
-full_function() -> [{'_', [], [{message, {caller}}]}].
+full_function() -> [{'_', [], [{message, {caller}}, true]}].
 
 %% ---- The VM: the only calls that set or clear anything. Session: none (the common trace) or a session of `trace` ----
 
@@ -185,15 +187,31 @@ set_pattern(Session, MFA, pause, [call_count | _] = Flags) ->
 set_pattern(Session, MFA, Spec, Flags) when is_boolean(Spec) ->
     do_set(Session, MFA, Spec, Flags).
 
-%% A meta pattern: it holds for all processes, and needs no flags. Tracer: who gets its events, without a session.
+%% A meta pattern: it holds for all processes, and needs no flags. Tracer: who gets its events, without a session; then one of
+%% another tracer is neither replaced nor removed.
 -spec set_meta(session(), mfa(), match_spec() | false, pid()) -> matched().
 set_meta(Session, MFA, Spec, Tracer) ->
     Flags = case {Session, Spec} of {none, [_ | _]} -> [{meta, Tracer}]; _ -> [meta] end,
     case {kprof_hazard:allowed(full_request, kprof_hazard:vm()), Spec =:= false orelse kprof_check:check(Spec)} of
         {false, _} -> {error, {held_back, full_request}};
         {true, {error, _} = Error} -> Error;
-        {true, _} -> do_set(Session, MFA, Spec, Flags)
+        {true, _} ->
+            case is_meta_free(Session, MFA, Tracer) of
+                true -> do_set(Session, MFA, Spec, Flags);
+                false -> {error, taken}
+            end
     end.
+
+%% False: in the common trace, another tracer, which is alive, has a meta pattern on the function.
+-spec is_meta_free(session(), mfa(), pid()) -> boolean().
+is_meta_free(none, MFA, Tracer) ->
+    case pattern({none, meta}, MFA) of
+        Tracer -> true;
+        P when is_pid(P) -> not is_process_alive(P);
+        Other -> is_atom(Other) orelse Other =:= [] % false, undefined; []: it has another kind of pattern
+    end;
+is_meta_free(_, _, _) ->
+    true.
 
 do_set(Session, MFA, Spec, Flags) ->
     try
@@ -205,9 +223,9 @@ do_set(Session, MFA, Spec, Flags) ->
         _:Why -> {error, Why}
     end.
 
-%% What is set for a function: the value of Item (traced, match_spec, call_count). Processes are not asked: a session that was
-%% asked about a dead process is never freed (erl_bif_trace.c, trace_info_pid, up to OTP 29.1).
--spec pattern({session(), traced | match_spec | call_count}, mfa()) -> term().
+%% What is set for a function: the value of Item (traced, match_spec, meta, call_count). Processes are not asked: a session
+%% that was asked about a dead process is never freed (erl_bif_trace.c, trace_info_pid, up to OTP 29.1).
+-spec pattern({session(), traced | match_spec | meta | call_count}, mfa()) -> term().
 pattern({Session, Item}, MFA) ->
     try
         case Session of

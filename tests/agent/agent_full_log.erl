@@ -1,6 +1,7 @@
 %% The node's own log of the calls of agent_full_work: who called what, and when. It runs on the target of the tests of full traces.
 -module(agent_full_log).
 -export([start/0, own/1, put/1, all/0, flagged/0, meta/1, requests/3, connection/2, yields/3, waiting_for_code/0]).
+-export([another/0, tracing/1, set_by_another/0, no_other/1, flags_of_another/0]). % another tracer
 -export([runs_away/0, asks_itself/0, calls/0, bystander/0, many/0, serves/0]). % processes
 
 %% A test that failed may have left one.
@@ -76,6 +77,38 @@ yielded(N) -> receive {trace, _, call, _} -> yielded(N + 1) after 0 -> N end.
 %% The priorities of the processes that wait for the code server.
 waiting_for_code() ->
     [Priority || P <- processes(), [{_, {code_server, call, _}}, {_, Priority}] <- [process_info(P, [current_function, priority])]].
+
+%% Another tracer, which has patterns on functions of agent_full_work and flags on no process. The first match spec is that of
+%% dbg's alias `c`.
+another() -> spawned(fun() ->
+    Returns = [{'_', [], [{return_trace}]}],
+    1 = erlang:trace_pattern({agent_full_work, part, 1}, [{'_', [], [{message, {caller}}]}], [local]),
+    1 = erlang:trace_pattern({agent_full_work, deep, 1}, Returns, [local]),
+    1 = erlang:trace_pattern({agent_full_work, served, 1}, Returns, [{meta, self()}]),
+    1 = erlang:trace_pattern({agent_full_work, request, 2}, true, [call_count])
+end).
+
+flags_of_another() -> spawned(fun() -> erlang:trace(new_processes, true, [call]) end).
+
+spawned(Set) ->
+    Self = self(),
+    P = spawn(?MODULE, tracing, [fun() -> Set(), Self ! {set, self()} end]),
+    receive {set, P} -> P end.
+
+tracing(Set) ->
+    Set(),
+    receive never -> ok end.
+
+set_by_another() ->
+    Set = [{part, match_spec}, {deep, match_spec}, {served, meta}, {served, meta_match_spec}],
+    [{F, What, erlang:trace_info({agent_full_work, F, 1}, What)} || {F, What} <- Set] ++
+        [is_integer(element(2, erlang:trace_info({agent_full_work, request, 2}, call_count)))].
+
+no_other(P) ->
+    [erlang:trace_pattern({agent_full_work, F, 1}, false, [local]) || F <- [part, deep]],
+    erlang:trace_pattern({agent_full_work, served, 1}, false, [meta]),
+    erlang:trace_pattern({agent_full_work, request, 2}, false, [call_count]),
+    exit(P, kill).
 
 runs_away() -> receive go -> agent_full_work:runaway(0) end.
 %% Its request never ends.

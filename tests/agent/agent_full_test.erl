@@ -46,6 +46,9 @@ tests() ->
         {full_refused, fun full_refused/1},
         {full_hazards, fun full_hazards/1},
         {full_connection, fun full_connection/1},
+        {full_beside_another_tracer, fun full_beside_another_tracer/1},
+        {full_killed_beside_another_tracer, fun full_killed_beside_another_tracer/1},
+        {full_beside_flags_of_another, fun full_beside_flags_of_another/1},
         {full_tiers_go_on, fun full_tiers_go_on/1},
         {full_config_meanwhile, fun full_config_meanwhile/1},
         {full_ends_with_the_breaker, fun full_ends_with_the_breaker/1},
@@ -418,6 +421,72 @@ full_hazards(_) ->
     Tracer = self(),
     ?equal(kprof_check:check([{'_', [], [{trace, [], [call, {const, {tracer, Tracer}}]}]}]), ok),
     [{error, _} = kprof_check:check([{'_', [], [{trace, [], [Flag]}]}]) || Flag <- [all, send, set_on_spawn, {const, {tracer, kprof}}]].
+
+%% Another program began to trace functions of the full trace after the attach. Below OTP 27, where a function has one
+%% pattern, they are left out. -> {the program, what it has set}
+another(T) ->
+    Another = rpc:call(T, agent_full_log, another, []),
+    {Another, rpc:call(T, agent_full_log, set_by_another, [])}.
+
+full_beside_another_tracer(T) ->
+    Server = work(T),
+    K = agent(T),
+    {Another, Set} = another(T),
+    Now = fun() -> rpc:call(T, agent_full_log, set_by_another, []) end,
+    Self = self(),
+    Do = fun() ->
+        Self ! {meanwhile, Now()},
+        spawn(fun() -> rpc:call(T, agent_full_log, requests, [[slow], Server, 0]) end)
+    end,
+    #{reason := ?DONE} = St = full(K, request(), 2, Do),
+    receive {meanwhile, Meanwhile} -> ?equal(Meanwhile, Set) end,
+    Called = lists:usort([F || {_, F, _} <- calls(St)]),
+    case isolated(T) of
+        true ->
+            ?check(lists:member(part, Called) andalso lists:member(served, Called));
+        false ->
+            ?got({ke, others, <<"another tracer traces ", _/binary>>}),
+            ?equal([F || F <- [deep, served], lists:member(F, Called)], []),
+            ?equal(figure(counted, St), 0)
+    end,
+    ?check(lists:member(sum, Called) andalso lists:member(loop, Called)),
+    ?equal(Now(), Set),
+    finish(T, K),
+    ?equal(Now(), Set),
+    rpc:call(T, agent_full_log, no_other, [Another]),
+    nothing_of_it(T),
+    nothing_left(T).
+
+%% What the tracer leaves behind if it is killed is removed by others.
+full_killed_beside_another_tracer(T) ->
+    work(T),
+    K = agent(T),
+    {Another, Set} = another(T),
+    P = under_way(T, K),
+    [Tracer] = tracers(T),
+    exit(Tracer, kill),
+    ?got({ke, full, _}),
+    ?equal(rpc:call(T, agent_full_log, set_by_another, []), Set),
+    rpc:call(T, agent_full_log, no_other, [Another]),
+    nothing_of_it(T),
+    exit(P, kill),
+    finish(T, K),
+    nothing_left(T).
+
+%% Below OTP 27 all its processes would send it the calls of the full trace.
+full_beside_flags_of_another(T) ->
+    work(T),
+    K = agent(T),
+    Another = rpc:call(T, agent_full_log, flags_of_another, []),
+    case {ask(K, {full, (request())#{wait_ms => 100}}), isolated(T)} of
+        {ok, true} -> ?got({kf, _, _, #{reason := ?NO_CALL}, _, _, _});
+        {{error, full, Text}, false} -> ?check(string:find(Text, "another program is tracing") =/= nomatch)
+    end,
+    exit(Another, kill),
+    ?soon(fun() -> rpc:call(T, erlang, trace_info, [new_processes, tracer]) =:= {tracer, []} end),
+    ?soon(fun() -> ask(K, {full, (request())#{wait_ms => 100}}) =:= ok end),
+    finish(T, K),
+    nothing_left(T).
 
 %% After it the tiers are traced again, and their tickets go on.
 full_tiers_go_on(T) ->
