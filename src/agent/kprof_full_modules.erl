@@ -1,8 +1,8 @@
 %% Chooses the functions of a full trace: those of loaded modules, without built-in functions. No module is loaded for it.
 %%
 %% Invariants: at most ?SLICE functions, or some 200 us, between two points at which others can run (see kprof_flags), because a
-%% node may have 100,000 functions. Never of an agent, and never of a module that the VM preloads (erlang, init, prim_file ...), because the VM and
-%% the agent use these all the time.
+%% node may have 100,000 functions. Never of an agent, and never of a module that the VM preloads (erlang, init, prim_file ...),
+%% because the VM and the agent use these all the time.
 -module(kprof_full_modules).
 -agent(tools).
 -export([start/1, stop/1, choose/1, is_choice/1]).

@@ -1,7 +1,7 @@
 %% The patterns of a full trace on the functions of its modules. Below OTP 27 a function has one pattern, whoever set it: just
-%% before a module gets its patterns, its functions are looked at (no process gets a signal for this), and those with a pattern of
-%% another tracer are left out. At the end only patterns that are still the agent's are removed: it knows them by their match
-%% spec. In a session all patterns are the agent's.
+%% before a module gets its patterns, its functions are looked at (no process gets a signal for this), and those with a
+%% pattern of another tracer are left out. At the end only patterns that are still the agent's are removed: it knows them by
+%% their match spec. In a session all patterns are the agent's.
 %%
 %% Invariant: works for some 200 us, then lets others run (kprof_flags), except within one call of the VM.
 -module(kprof_full_patterns).

@@ -122,6 +122,8 @@ started(Who, Follow, Need, Asked, #s{isolated = Isolated} = S0) ->
     }),
     Tracing = #tracing{tokens = Tokens} = S#s.tracing,
     kprof_cleanup_plan:share(S#s{
-        full = #full{tracer = Tracer, ref = Ref, request = element(1, Who) =:= request, paused = Pause, plan = {Tracer, [], [], []}},
+        full = #full{
+            tracer = Tracer, ref = Ref, request = element(1, Who) =:= request, paused = Pause, plan = {Tracer, [], [], []}
+        },
         tracing = Tracing#tracing{tokens = Tokens orelse element(1, Who) =:= request}
     }).

@@ -21,8 +21,8 @@
     events := pos_integer(), functions := pos_integer(), wait_ms := pos_integer(), run_ms := pos_integer(), slow_ns := non_neg_integer(),
     walker := none | pid(), id := non_neg_integer()
 }.
--type why() :: done | no_call | none_matched | budget | time | no_function | too_many | breaker | lease | run_queue | behind | canceled | died | refused |
-    code_server.
+-type why() :: done | no_call | none_matched | budget | time | no_function | too_many | breaker | lease | run_queue | behind |
+    canceled | died | refused | code_server.
 
 -define(CODE_MS, 5000). % for an answer of the code server
 -define(LOOK, 64). % messages between two readings of the clock and the queue
@@ -257,7 +257,9 @@ loop(#h{look = 0} = H, F) -> looked(H#h{look = ?LOOK}, F);
 loop(#h{look = Look} = H0, F) ->
     H = H0#h{look = Look - 1},
     receive
-        {trace_ts, P, call, {_, _, A} = MFA, Caller, Ts} when is_integer(A), Caller =:= undefined orelse tuple_size(Caller) =:= 3 ->
+        {trace_ts, P, call, {_, _, A} = MFA, Caller, Ts} when
+            is_integer(A), Caller =:= undefined orelse tuple_size(Caller) =:= 3
+        ->
             event(P, ?CALL, MFA, Caller, Ts, H, F);
         {trace_ts, P, return_to, MFA, Ts} -> event(P, ?RETURN_TO, MFA, 0, Ts, H, F);
         {trace_ts, P, out, MFA, Ts} -> event(P, ?OUT, MFA, 0, Ts, H, F);

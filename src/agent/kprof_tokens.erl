@@ -3,7 +3,8 @@
 %% Each process with a token of the agent gets the flag `send`; a match spec for this event clears the token before the message
 %% gets it. Below OTP 27 this match spec is also that of other tracers: it changes no token but the agent's, and no event is
 %% missing for them. The flag `silent` keeps the events of the agent's own flags from being made.
-%% Tokens of processes that do not run remain. They are inert, and disappear when the process receives a message without a token.
+%% Tokens of processes that do not run remain. They are inert, and disappear when the process receives a message without a
+%% token.
 %% Then, once, all tokens are reset (seq_trace:reset_trace/0), but not before OTP 27, where this aborts the VM (kprof_hazard), and not
 %% where this would block the schedulers for long.
 %%

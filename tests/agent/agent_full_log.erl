@@ -76,7 +76,8 @@ yielded(N) -> receive {trace, _, call, _} -> yielded(N + 1) after 0 -> N end.
 
 %% The priorities of the processes that wait for the code server.
 waiting_for_code() ->
-    [Priority || P <- processes(), [{_, {code_server, call, _}}, {_, Priority}] <- [process_info(P, [current_function, priority])]].
+    Told = [process_info(P, [current_function, priority]) || P <- processes()],
+    [Priority || [{_, {code_server, call, _}}, {_, Priority}] <- Told].
 
 %% Another tracer, which has patterns on functions of agent_full_work and flags on no process. The first match spec is that of
 %% dbg's alias `c`.

@@ -198,8 +198,9 @@ tracing_sends(P, Sent, Traced) ->
             {_, Token} = process_info(P, sequential_trace_token),
             unlink(P),
             exit(P, kill),
-            Rest = ticks(0, 0),
-            From ! {self(), {Sent + element(1, Rest), Traced + element(2, Rest), case Token of [] -> none; _ -> element(2, Token) end}}
+            Label = case Token of [] -> none; _ -> element(2, Token) end,
+            {More, Told} = ticks(0, 0),
+            From ! {self(), {Sent + More, Traced + Told, Label}}
     end.
 
 ticks(Sent, Traced) ->
