@@ -48,6 +48,7 @@ tests() ->
         {full_connection, fun full_connection/1},
         {full_beside_another_tracer, fun full_beside_another_tracer/1},
         {full_killed_beside_another_tracer, fun full_killed_beside_another_tracer/1},
+        {full_replaced_by_another_tracer, fun full_replaced_by_another_tracer/1},
         {full_beside_flags_of_another, fun full_beside_flags_of_another/1},
         {full_tiers_go_on, fun full_tiers_go_on/1},
         {full_config_meanwhile, fun full_config_meanwhile/1},
@@ -467,6 +468,21 @@ full_killed_beside_another_tracer(T) ->
     exit(Tracer, kill),
     ?got({ke, full, _}),
     ?equal(rpc:call(T, agent_full_log, set_by_another, []), Set),
+    rpc:call(T, agent_full_log, no_other, [Another]),
+    nothing_of_it(T),
+    exit(P, kill),
+    finish(T, K),
+    nothing_left(T).
+
+%% It begins while our patterns are set, and replaces some of them. (A counter of calls cannot be told from ours.)
+full_replaced_by_another_tracer(T) ->
+    work(T),
+    K = agent(T),
+    P = under_way(T, K),
+    {Another, Set} = another(T),
+    ok = ask(K, {full, off}),
+    ?soon(fun() -> tracers(T) =:= [] end),
+    ?equal(lists:droplast(rpc:call(T, agent_full_log, set_by_another, [])), lists:droplast(Set)),
     rpc:call(T, agent_full_log, no_other, [Another]),
     nothing_of_it(T),
     exit(P, kill),
