@@ -11,7 +11,7 @@
 -define(LIMIT_END, 30).
 -define(BRAKE, 31).
 -define(BLOCKS, 7). % a mask: tickets are counted in blocks, these in turn
--define(ALLOWED, 2). % blocks: that of the limit, and the next one
+-define(ALLOWED, 4). % blocks: that of the limit, and the next three
 -define(AHEAD, 16). % maximum number of tickets that are skipped
 %% A label: epoch, detail, ticket.
 -define(LOW, 16#ffffffff). % the ticket's bits of a label

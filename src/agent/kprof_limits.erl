@@ -156,7 +156,7 @@ block(#s{limits = #limits{max = #{max_queue := 0}}}) -> none;
 block(#s{beside = true}) -> none;
 block(#s{tracing = #tracing{trace_config = Config}} = S) ->
     case kprof_sampling:momentary(S) of
-        1 -> {kprof_match_spec:block_bits(Config), 2 * traced_calls(S)};
+        1 -> {kprof_match_spec:block(Config), 2 * traced_calls(S)};
         _ -> none
     end.
 

@@ -1,12 +1,13 @@
 %% Makes match specs; kprof_spec sets them. A trace configuration (tiers, entry, identity rule, returns, sampling) becomes one
 %% match spec per tier. No side effects. PROTOCOL.md has the messages.
 -module(kprof_match_spec).
--export([compile/1, block_bits/1, rules/1, since/2, unsampled/0, senders/1, uses_word/1, full_entry/4, full_tier/4]).
+-export([compile/1, block/1, rules/1, since/2, unsampled/0, senders/1, uses_word/1, full_entry/4, full_tier/4]).
 
 -include("kprof_control_word.hrl").
 
 -define(SPINS, 24).
--define(AT_ONCE, 2560). % traced calls in two blocks, if a request makes one of each function
+-define(AT_ONCE, 2560). % traced calls between two turns of the pacer, if a request makes one of each function
+-define(LEAST_BLOCK, 16).
 -define(ARGS, 8). % maximum number of arguments that are sent
 -define(ELEMENTS, 6). % of a tuple in them
 -define(BYTES, 64). % of a binary
@@ -210,23 +211,23 @@ lost(N, Config) ->
     Hash = {'rem', {'*', {'rem', {'+', Zero, {'*', Ticket, 48271}}, P1}, 69621}, P2},
     Lost = {'>=', Hash, {'bsr', most(P2, N), {'-', {'bsr', {get_tcw}, ?TICKET_BITS}, 1}}},
     case N of
-        1 -> {'andalso', Lost, {'orelse', {'<', {get_tcw}, ?LIMIT bsl ?TICKET_BITS}, beyond(block_bits(Config)), {'>=', {get_tcw}, ?LIMIT_END bsl ?TICKET_BITS}}};
+        1 -> {'andalso', Lost, {'orelse', {'<', {get_tcw}, ?LIMIT bsl ?TICKET_BITS}, beyond(block(Config)), {'>=', {get_tcw}, ?LIMIT_END bsl ?TICKET_BITS}}};
         _ -> Lost
     end.
 
-%% With a limit, which looks like a deep cut at first: true if the ticket is neither in the block of the limit nor in the next one.
-beyond(Bits) ->
-    Ahead = {'-', {'+', {'bsr', ticket_of({get_tcw}), Bits}, ?LIMIT + ?BLOCKS + 1}, {'bsr', {get_tcw}, ?TICKET_BITS}},
-    {'>=', {'band', Ahead, ?BLOCKS}, ?ALLOWED}.
+%% With a limit, which looks like a deep cut at first: true if the ticket is in none of the blocks that the limit allows. While a
+%% process is taking a ticket, it is not known: a call is sampled. The ticket is read before and after the comparison, which is
+%% shorter than the time in which it is 0.
+beyond(Block) ->
+    Ticket = ticket_of({get_tcw}),
+    Ahead = {'-', {'+', {'div', Ticket, Block}, ?LIMIT + ?BLOCKS + 1}, {'bsr', {get_tcw}, ?TICKET_BITS}},
+    {'andalso', {'=/=', Ticket, 0}, {'>=', {'band', Ahead, ?BLOCKS}, ?ALLOWED}, {'=/=', Ticket, 0}}.
 
-%% Where each call is sampled, the pacer lets at most two blocks of 2 ^ Bits requests pass between two of its turns
+%% Requests in a block. Where each call is sampled, the pacer lets at most ?ALLOWED blocks pass between two of its turns
 %% (kprof_spec:allow/2). A process runs for 4000 reductions: if all calls of a tight loop were sampled, other processes would
-%% wait longer than 10 ms for its turn. The fewer traced functions there are, the more requests are allowed.
--spec block_bits(kprof_spec:trace_config()) -> 4..10.
-block_bits(#{tiers := Tiers}) -> block_bits(?AT_ONCE div max(1, length(Tiers)), 4).
-
-block_bits(Requests, Bits) when Bits < 10, Requests >= 4 bsl Bits -> block_bits(Requests, Bits + 1);
-block_bits(_, Bits) -> Bits.
+%% wait longer than 10 ms for its turn. The more traced functions there are, the fewer requests.
+-spec block(kprof_spec:trace_config()) -> pos_integer().
+block(#{tiers := Tiers}) -> max(?LEAST_BLOCK, ?AT_ONCE div (?ALLOWED * max(1, length(Tiers)))).
 
 %% A call with a hash below this is sampled, without a cut. P2: one more than the largest hash.
 most(P2, 1) -> P2;

@@ -8,7 +8,7 @@
 
 -define(LEAST_SAMPLED, 500). % minimum number of sampled calls, so that a short burst does not count
 
-%% twice: two times the traced calls of a sampled request; block: {Bits, events of a request} where calls that
+%% twice: two times the traced calls of a sampled request; block: {its size, events of a request} where calls that
 %% come at once are limited, or none
 -record(p, {relay, controller, ms = ?TICK_MS, state = running, sample = 1, twice = 2, block = none, ticket = 0, word = 0, at}).
 
@@ -56,12 +56,12 @@ limited(Tries, P) ->
 
 limited_from(Word, #p{block = none} = P) ->
     P#p{word = kprof_spec:allow(none, Word)};
-limited_from(Word, #p{relay = Relay, block = {Bits, Events}, word = Before, at = Then} = P) ->
-    case kprof_spec:beyond(Bits, Before, Word) of
+limited_from(Word, #p{relay = Relay, block = {Size, Events}, word = Before, at = Then} = P) ->
+    case kprof_spec:beyond(Size, Before, Word) of
         0 -> ok;
         Requests -> Relay ! {beyond, Requests * Events, Then} % with the sampling of then: it may have been cut since
     end,
-    P#p{word = kprof_spec:allow(Bits, Word)}.
+    P#p{word = kprof_spec:allow(Size, Word)}.
 
 counted(#p{relay = Relay, controller = Controller, sample = N, twice = Twice, ticket = Before, at = Then} = P) ->
     Now = erlang:monotonic_time(),

@@ -90,48 +90,48 @@ native(Us) -> erlang:convert_time_unit(Us, microsecond, native).
 
 is_limited(Word) -> Word >= ?LIMIT bsl ?TICKET_BITS andalso Word < ?LIMIT_END bsl ?TICKET_BITS.
 
-%% From now on, calls are sampled to the end of the next block of 2 ^ Bits tickets; Bits none: without a limit. A word with a cut
-%% or the brake stays. Word: the present one, not held. -> the word now in force
+%% From now on, calls are sampled to the end of the ?ALLOWED blocks of so many tickets that begin with the present one; none:
+%% without a limit. A word with a cut or the brake stays. Word: the present one, not held. -> the word now in force
 -spec allow(pos_integer() | none, non_neg_integer()) -> non_neg_integer().
-allow(Bits, Word) ->
-    case is_without_cut(Word) andalso limited(Bits, Word) of
+allow(Size, Word) ->
+    case is_without_cut(Word) andalso limited(Size, Word) of
         false -> Word;
         Word -> Word;
-        _ -> limit(Bits, Word, erlang:system_flag(trace_control_word, Word band ?CUT_BITS))
+        _ -> limit(Size, Word, erlang:system_flag(trace_control_word, Word band ?CUT_BITS))
     end.
 
 %% Like a call that takes a ticket, so no ticket is lost, and none is given to two requests. Taken: the word before.
 limit(_, Word, Taken) when Taken band ?TICKETS =:= 0 -> Word; % a process is taking a ticket: at the next turn
-limit(Bits, _, Taken) ->
-    Word = case is_without_cut(Taken) of true -> limited(Bits, Taken); false -> Taken end,
+limit(Size, _, Taken) ->
+    Word = case is_without_cut(Taken) of true -> limited(Size, Taken); false -> Taken end,
     set_word(Word),
     Word.
 
 is_without_cut(Word) -> Word bsr ?TICKET_BITS =:= ?NO_CUT orelse is_limited(Word).
 
 limited(none, Word) -> ?NO_CUT bsl ?TICKET_BITS bor (Word band ?TICKETS);
-limited(Bits, Word) -> (?LIMIT + block(Bits, Word)) bsl ?TICKET_BITS bor (Word band ?TICKETS).
+limited(Size, Word) -> (?LIMIT + block(Size, Word)) bsl ?TICKET_BITS bor (Word band ?TICKETS).
 
-block(Bits, Word) -> ((Word band ?TICKETS) bsr Bits) band ?BLOCKS.
+block(Size, Word) -> (Word band ?TICKETS) div Size band ?BLOCKS.
 
 %% The number of calls between two words that were not sampled because of the limit: that of the second one, because a call may
 %% have restored the limit from before the first word; or that of the first one, if the sampling has just been cut.
 -spec beyond(pos_integer(), non_neg_integer(), non_neg_integer()) -> non_neg_integer().
-beyond(Bits, Before, Now) ->
+beyond(Size, Before, Now) ->
     case is_limited(Before) andalso tickets(Before band ?TICKETS, Now band ?TICKETS) of
         false ->
             0;
         Tickets ->
             Limit = case is_limited(Now) of true -> Now; false -> Before end bsr ?TICKET_BITS - ?LIMIT,
-            Blocks = (block(Bits, Before) - Limit) band ?BLOCKS,
-            Began = (Blocks bsl Bits) + (Before band (1 bsl Bits - 1)),
-            beyond_of(Began + Tickets, 1 bsl Bits) - beyond_of(Began, 1 bsl Bits)
+            Blocks = (block(Size, Before) - Limit) band ?BLOCKS,
+            Began = Blocks * Size + (Before band ?TICKETS) rem Size,
+            beyond_of(Began + Tickets, Size) - beyond_of(Began, Size)
     end.
 
 %% Of so many calls from the beginning of the limit's block.
-beyond_of(Tickets, Block) ->
-    All = (?BLOCKS + 1) * Block,
-    Tickets div All * (All - ?ALLOWED * Block) + max(0, Tickets rem All - ?ALLOWED * Block).
+beyond_of(Tickets, Size) ->
+    All = (?BLOCKS + 1) * Size,
+    Tickets div All * (All - ?ALLOWED * Size) + max(0, Tickets rem All - ?ALLOWED * Size).
 
 %% True if the word is of an agent.
 -spec ours(non_neg_integer()) -> boolean().

@@ -176,7 +176,7 @@ weights_of(Seed, Changes) ->
     {[{1, Last, [Late]}], Forgotten} = kprof_weights:parts([Late], 1, Weights),
     ?equal(kprof_weights:at(-1, Forgotten), Last).
 
-%% Where each call is sampled: from the limit to the end of the next block of tickets, then six blocks of calls are not. The match
+%% Where each call is sampled: four blocks of tickets are from the limit, then four are not. The match
 %% spec and kprof_spec:beyond/3 agree on which. Other codes: no limit, a cut, the brake.
 calls_at_once_are_limited(_) ->
     Seed = seed(),
@@ -187,9 +187,8 @@ calls_at_once_are_limited(_) ->
 limited_calls(Seed, Tiers) ->
     Config = #{tiers => [{I, m, list_to_atom("f" ++ integer_to_list(I)), 1} || I <- lists:seq(1, Tiers)], entry => 1, identity => none, returns => lean, sample => 1, epoch => 1},
     {ok, [{1, _, [{'_', [Lost], _} | _]} | _], _} = kprof_match_spec:compile(Config),
-    Bits = kprof_match_spec:block_bits(Config),
-    Block = 1 bsl Bits,
-    ?check(Block >= 16 andalso (Bits =:= 4 orelse 2 * Block * Tiers =< 2560)),
+    Block = kprof_match_spec:block(Config),
+    ?check(Block =:= 16 orelse 4 * Block * Tiers > 2300 andalso 4 * Block * Tiers =< 2560),
     Code = fun(N, Ticket) -> (N bsl 27) bor Ticket end,
     IsLost = fun(Word) ->
         erlang:system_flag(trace_control_word, Word),
@@ -200,12 +199,12 @@ limited_calls(Seed, Tiers) ->
         begin
             Ticket = rand:uniform(16#7ffffff - 10 * Block),
             erlang:system_flag(trace_control_word, Code(1, Ticket)),
-            Now = kprof_spec:allow(Bits, Code(1, Ticket)),
-            ?equal({Seed, kprof_spec:allow(Bits, Now), kprof_spec:allow(none, Now)}, {Seed, Now, Code(1, Ticket)}),
-            {Limit, First} = {Now bsr 27, (Ticket bsr Bits) bsl Bits},
+            Now = kprof_spec:allow(Block, Code(1, Ticket)),
+            ?equal({Seed, kprof_spec:allow(Block, Now), kprof_spec:allow(none, Now)}, {Seed, Now, Code(1, Ticket)}),
+            {Limit, First} = {Now bsr 27, Ticket div Block * Block},
             Calls = [{First + B * Block + I, B} || B <- lists:seq(0, 8), I <- [0, 1, Block - 1], First + B * Block + I > Ticket],
-            [?equal({Seed, Limit, T, IsLost(Code(Limit, T))}, {Seed, Limit, T, B rem 8 >= 2}) || {T, B} <- Calls],
-            [?equal({Seed, T, kprof_spec:beyond(Bits, Now, Code(Limit, T))}, {Seed, T, length([x || X <- lists:seq(Ticket, T - 1), (X - First) div Block rem 8 >= 2])}) || {T, _} <- Calls],
+            [?equal({Seed, Limit, T, IsLost(Code(Limit, T))}, {Seed, Limit, T, B rem 8 >= 4}) || {T, B} <- Calls],
+            [?equal({Seed, T, kprof_spec:beyond(Block, Now, Code(Limit, T))}, {Seed, T, length([x || X <- lists:seq(Ticket, T - 1), (X - First) div Block rem 8 >= 4])}) || {T, _} <- Calls],
             ?equal({Seed, [IsLost(Code(C, Ticket)) || C <- [1, 31]]}, {Seed, [false, true]})
         end
      || _ <- lists:seq(1, 20)
