@@ -40,6 +40,7 @@
 -define(INDIRECT_COMMON, 130). % of unsampled calls on VMs without trace sessions
 -define(INDIRECT_NO_ENTRY, 106). % of unsampled calls without an entry on the others
 -define(INDIRECT_SENT, 150).
+-define(NO_LIMIT, {max_heap_size, 0}). % of heaps (+hmax)
 -define(HEAP, {min_heap_size, 10000}). % few collections
 -define(START_MS, 20). % maximum until the second process runs
 -define(FLAGS, [call, arity, monotonic_timestamp, return_to]).
@@ -104,7 +105,7 @@ calibrate(false, true, _, _) ->
     {kprof_calibration_costs:assumed(), none};
 calibrate(Isolated, _, Epoch, EnoughMs) ->
     Until = erlang:monotonic_time(millisecond) + EnoughMs,
-    {P, R} = spawn_opt(fun() -> exit({measured, measure(Isolated, Epoch, Until)}) end, [monitor, ?HEAP]),
+    {P, R} = spawn_opt(fun() -> exit({measured, measure(Isolated, Epoch, Until)}) end, [monitor, ?HEAP, ?NO_LIMIT]),
     receive
         {'DOWN', R, _, _, {measured, Measured}} -> Measured;
         {'DOWN', R, _, _, _} -> given_up(Isolated)
@@ -118,7 +119,7 @@ given_up(Isolated) ->
     {kprof_calibration_costs:assumed(), none}.
 
 measure(Isolated, Epoch, Until) ->
-    Sink = spawn_opt(kprof_calibration, sink, [self()], [link, {message_queue_data, off_heap}]),
+    Sink = spawn_opt(kprof_calibration, sink, [self()], [link, {message_queue_data, off_heap}, ?NO_LIMIT]),
     erlang:suspend_process(Sink), % like the relay, which works only now and then
     Session = kprof_spec:session(Isolated, me(), Sink),
     Detail = kprof_detail:allowed(kprof_hazard:vm()),
@@ -236,7 +237,7 @@ peer(At, Tracer) ->
         1 ->
             none;
         _ ->
-            {P, _} = Peer = spawn_opt(kprof_calibration, beside, [At], [link, monitor, ?HEAP]),
+            {P, _} = Peer = spawn_opt(kprof_calibration, beside, [At], [link, monitor, ?HEAP, ?NO_LIMIT]),
             1 = kprof_spec:flags(Tracer, P, true, ?FLAGS),
             runs(At, erlang:monotonic_time(millisecond) + ?START_MS),
             Peer

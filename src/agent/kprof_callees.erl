@@ -11,7 +11,7 @@
 %% the function itself if it calls itself.
 -spec answer({callees | calls, mfa()}) -> {callees, binary(), tuple()} | {error, callees, binary()}.
 answer({What, MFA}) ->
-    {Pid, Ref} = spawn_opt(fun() -> exit(tried(MFA, What =:= calls)) end, [monitor, {priority, low}]),
+    {Pid, Ref} = spawn_opt(fun() -> exit(tried(MFA, What =:= calls)) end, [monitor, {priority, low}, {max_heap_size, 0}]),
     receive
         {'DOWN', Ref, _, _, {callees, _, _} = Found} -> Found;
         {'DOWN', Ref, _, _, {refused, Text}} -> {error, callees, Text};

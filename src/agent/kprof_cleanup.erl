@@ -129,7 +129,7 @@ reap(Pids) ->
     started({Forms, Bindings}).
 
 started({Forms, Bindings} = Reaper) ->
-    try spawn(erl_eval, exprs, [Forms, Bindings])
+    try spawn_opt(erl_eval, exprs, [Forms, Bindings], [{max_heap_size, 0}])
     catch error:system_limit -> Reaper
     end.
 

@@ -19,7 +19,7 @@
 %% Called over rpc. -> {ok, Pid, Info} | {error, Tag, Binary}
 -spec start(options()) -> {ok, pid(), map()} | {error, atom(), binary()}.
 start(Opts) ->
-    %% A limit of the VM (+hmax) is for the node's own processes.
+    %% The limit of the VM for heaps (+hmax) is for the node's own processes: each process of the agent has another one, or none.
     {Pid, Ref} = spawn_opt(?MODULE, init, [self(), Opts], [monitor, {priority, high}, {max_heap_size, 0}]),
     receive
         {started, Pid, Answer} ->

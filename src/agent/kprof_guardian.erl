@@ -9,7 +9,7 @@
 %% Called by the controller before anything is set. To: kprof-top's pid. -> {Guardian, Monitor}
 -spec start(pid(), kprof_cleanup:plan()) -> {pid(), reference()}.
 start(To, Plan) ->
-    {Guardian, Ref} = spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}]),
+    {Guardian, Ref} = spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}, {max_heap_size, 0}]),
     Guardian ! {cleanup, Plan},
     {Guardian, Ref}.
 

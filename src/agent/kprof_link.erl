@@ -26,11 +26,10 @@ new(#{pid := Pid, node := Node, key := Key} = Opts) ->
         cpu = kprof_node:cpu()
     }.
 
-%% For requests of kprof-top that take long: a separate process finds the answer and sends it. It is linked, so the limit of the
-%% VM (+hmax) must not end it.
+%% For requests of kprof-top that take long: a separate process finds the answer and sends it.
 -spec answer_apart(integer(), fun(() -> term()), [{priority, low}], state()) -> term().
 answer_apart(Ref, Find, Opts, #s{link = #link{pid = Pid}} = S) ->
-    case kprof_node:spawn_if_room(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [noconnect]) end, [link, {max_heap_size, 0} | Opts]) of
+    case kprof_node:spawn_if_room(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [noconnect]) end, [link | Opts]) of
         none -> answer(Ref, {error, busy, <<"the node has as many processes as it may have">>}, S);
         _ -> ok
     end.

@@ -54,7 +54,7 @@ told(Name) ->
 %% Some pids, from a list that is garbage at once.
 -spec oldest_and_newest() -> [pid()].
 oldest_and_newest() ->
-    {P, Ref} = spawn_monitor(fun() -> exit({some, ends(processes())}) end),
+    {P, Ref} = spawn_opt(fun() -> exit({some, ends(processes())}) end, [monitor, {max_heap_size, 0}]),
     receive
         {'DOWN', Ref, _, P, {some, Some}} -> Some;
         {'DOWN', Ref, _, P, _} -> [] % it was killed
@@ -80,10 +80,10 @@ sessions() ->
         false -> []
     end.
 
-%% As spawn_opt/2; none: the node has as many processes as it may have.
+%% As spawn_opt/2, without the limit of the VM for heaps (+hmax); none: the node has as many processes as it may have.
 -spec spawn_if_room(fun(() -> term()), list()) -> none | pid() | {pid(), reference()}.
 spawn_if_room(Fun, Options) ->
-    try spawn_opt(Fun, Options)
+    try spawn_opt(Fun, [{max_heap_size, 0} | Options])
     catch error:system_limit -> none
     end.
 

@@ -13,7 +13,7 @@
 -record(p, {relay, controller, ms = ?TICK_MS, state = running, sample = 1, twice = 2, block = none, ticket = 0, word = 0, at}).
 
 -spec start(pid(), pid()) -> pid().
-start(Relay, Controller) -> spawn_opt(?MODULE, init, [Relay, Controller], [link, {priority, high}]).
+start(Relay, Controller) -> spawn_opt(?MODULE, init, [Relay, Controller], [link, {priority, high}, {max_heap_size, 0}]).
 
 -spec init(pid(), pid()) -> no_return().
 init(Relay, Controller) -> pace(#p{relay = Relay, controller = Controller, ticket = kprof_node:ticket(), at = erlang:monotonic_time()}).

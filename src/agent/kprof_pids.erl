@@ -86,7 +86,7 @@ words(Each) -> min(?MOST_WORDS, Each * erlang:system_info(process_count) + ?MORE
 
 heap(Each) ->
     case has_iterator() of
-        true -> [];
+        true -> [{max_heap_size, 0}];
         false ->
             Options = [{min_heap_size, words(Each)}, {max_heap_size, 0}],
             warm(Options),

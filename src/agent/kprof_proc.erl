@@ -40,7 +40,7 @@ ask(Fun, Until, Else) -> got(ask_later(Fun), Until, Else).
 %% Asks in a process of its own, for got/3.
 -spec ask_later(fun(() -> term())) -> {pid(), reference()}.
 ask_later(Fun) ->
-    spawn_opt(fun() -> exit(try {got, Fun()} catch _:_ -> failed end) end, [monitor]).
+    spawn_opt(fun() -> exit(try {got, Fun()} catch _:_ -> failed end) end, [monitor, {max_heap_size, 0}]).
 
 %% The answer, or Else if there is none at Until (monotonic ms).
 -spec got({pid(), reference()}, integer(), term()) -> term().

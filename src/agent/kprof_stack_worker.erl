@@ -32,7 +32,7 @@
 -spec start() -> worker().
 start() ->
     Mine = atomics:new(1, []),
-    {spawn_opt(?MODULE, init, [self(), Mine], [link]), Mine}.
+    {spawn_opt(?MODULE, init, [self(), Mine], [link, kprof_walk:heap()]), Mine}.
 
 %% The number of processes that the worker has taken in its round; they count as skipped if it is killed.
 -spec claimed(worker()) -> non_neg_integer().
@@ -42,7 +42,7 @@ claimed({_, Mine}) -> atomics:get(Mine, 1).
 %% reads the stack of a process of the agent that is deep enough.
 -spec depth() -> pos_integer().
 depth() ->
-    P = spawn_opt(?MODULE, probe, [self()], [link]),
+    P = spawn_opt(?MODULE, probe, [self()], [link, kprof_walk:heap()]),
     receive {deep, P} -> ok end,
     {_, Trace} = process_info(P, current_stacktrace),
     unlink(P),

@@ -73,7 +73,7 @@ drained(Own, Isolated, Epoch) ->
 
 %% -> {drained | kept, [{Pid, Reductions}]}
 rounds_of(none, Isolated, Epoch, Some) ->
-    Sink = spawn_opt(kprof_calibration, sink, [self()], [link]),
+    Sink = spawn_opt(kprof_calibration, sink, [self()], [link, {max_heap_size, 0}]),
     Session = kprof_spec:session(Isolated, kprof_tokens, Sink),
     Result = rounds_in({Session, Sink}, Epoch, Some),
     kprof_spec:end_session(Session),

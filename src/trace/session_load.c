@@ -50,7 +50,7 @@ static const char install_text[] =
     "    end "
     "  end,"
     "  Me = self(),"
-    "  Loader = erlang:spawn(fun() -> Load(Me) end),"
+    "  Loader = erlang:spawn_opt(fun() -> Load(Me) end, [{max_heap_size, 0}]),"
     "  receive"
     "    {Loader, ok} ->"
     "      R = (catch Agent:controller_start(Opts)),"

@@ -6,7 +6,7 @@
 -include("agent.hrl").
 -import(agent_lib, [
     start/2, load/3, other_owner/2, some_load/1, set_now/1, gone/1, nothing_left/1, ask/2, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, calls/1, stop_workers/1,
-    sample_told/0, beat_now/1, beat_now/2, drain/0, isolated/1, now_ms/0
+    sample_told/0, beat_now/1, beat_now/2, drain/0, isolated/1, now_ms/0, numbers/2
 ]).
 
 tests() ->
@@ -15,6 +15,7 @@ tests() ->
         {a_blocked_scheduler, fun a_blocked_scheduler/1},
         {a_full_table_of_processes, fun a_full_table_of_processes/1},
         {a_limit_of_heaps_ends_no_answer, fun a_limit_of_heaps_ends_no_answer/1},
+        {a_limit_of_heaps_ends_no_process, fun a_limit_of_heaps_ends_no_process/1},
         {one_step_is_due, fun one_step_is_due/1},
         {the_code_server_hangs, fun the_code_server_hangs/1},
         {no_trip_while_off, fun no_trip_while_off/1},
@@ -239,3 +240,33 @@ a_limit_of_heaps_ends_no_answer(T) ->
     rpc:call(T, erlang, system_flag, [max_heap_size, Before]),
     ?equal(element(1, Answer), catalog),
     finish(T, K).
+
+%% With a limit that is lower than what any of them needs, also for those that clean up: the guardian, too.
+a_limit_of_heaps_ends_no_process(T) ->
+    [limited(T, Who) || Who <- [none, [kprof_controller_00], [kprof_controller_00, kprof_relay_00]]],
+    nothing_left(T).
+
+limited(T, Killed) ->
+    ok = rpc:call(T, logger, add_handler, [agent_load, agent_load, #{config => self()}]),
+    [rpc:call(T, code, ensure_loaded, [M]) || M <- [trace, erl_scan, erl_parse, erl_eval]],
+    Before = rpc:call(T, erlang, system_flag, [max_heap_size, #{size => 1500, kill => true, error_logger => true}]),
+    try
+        begun_and_ended(T, Killed)
+    after
+        rpc:call(T, erlang, system_flag, [max_heap_size, Before]),
+        rpc:call(T, logger, remove_handler, [agent_load])
+    end,
+    gone(T),
+    receive {logged, What} -> error(What) after 0 -> drain() end.
+
+begun_and_ended(T, Killed) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
+    ok = ask(K, {stacks, #{who => all, interval_us => 5000, period_ms => 500}}),
+    ?soon(fun() -> receive {ks, _, _, _, _, _, _, _, Samples} -> Samples =/= [] after 0 -> false end end),
+    ?soon(fun() -> beat_now(K, memory) > 0 end),
+    [_ | _] = ask(K, {stack, numbers(T, K)}),
+    case Killed of
+        none -> ?equal(maps:with([patterns, flags], ask(K, detach)), #{patterns => 0, flags => 0});
+        _ -> [exit(rpc:call(T, erlang, whereis, [Name]), kill) || Name <- Killed]
+    end,
+    ?soon(fun() -> not rpc:call(T, erlang, module_loaded, [kprof_agent_00]) end).
