@@ -21,7 +21,7 @@
 %% Invariant: while phase is not `off`, tracing.set has all functions as `pending` (each may have a pattern), and the cleanup plan,
 %% too.
 -module(kprof_part_time).
--export([evaluated/1, begin_now/1, step/1, leave/1, forget/1, own/1, share/1, usual/1, counted_s/1, is_on/1, fixed/1, most_fixed/1, most_to_begin/1]).
+-export([evaluated/1, begin_now/1, step/1, leave/1, forget/1, end_now/1, own/1, share/1, usual/1, counted_s/1, is_on/1, fixed/1, most_fixed/1, most_to_begin/1]).
 
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
@@ -163,6 +163,13 @@ forget(#s{cost = Cost, limits = Limits} = S0) ->
     S = counters_off(S0),
     Sample = kprof_sampling:in_force(S), % tracing all the time begins with as few requests; limits increase this in steps
     S#s{part_time = #part_time{}, cost = kprof_cost:anew(Cost), limits = Limits#limits{sample = Sample, why = cost, evaluated = undefined, ticket = none}}.
+
+%% The agent ends: the patterns are removed, and none is set again.
+-spec end_now(state()) -> state().
+end_now(#s{part_time = #part_time{phase = off}} = S) -> S;
+end_now(S) ->
+    removed(S),
+    forget(S).
 
 %% The patterns that are set now.
 -spec own(state()) -> kprof_patterns:set().

@@ -181,11 +181,11 @@ quiet(#s{tracing = #tracing{on = true}} = S0) ->
 quiet(S) ->
     S.
 
-%% Before the agent ends: sends what was traced, including what waits for the connection. Patterns stay: kprof_cleanup uses
-%% them to clear tokens.
+%% Before the agent ends: sends what was traced, including what waits for the connection, which can take 2 * ?FLUSH_MS. Patterns
+%% stay: kprof_cleanup uses them to clear tokens. Where they are set for a part of the time, because they cost much, they do not.
 -spec all_told(state()) -> state().
 all_told(#s{tracing = #tracing{on = true}} = S0) ->
-    S = kprof_tier_rates:stop(kprof_part_time:leave(S0)),
+    S = kprof_part_time:end_now(kprof_tier_rates:stop(S0)),
     flush(S),
     S;
 all_told(S) ->

@@ -15,6 +15,7 @@ tests() ->
         {part_time_requests_are_whole, fun part_time_requests_are_whole/1},
         {part_time_without_entry, fun part_time_without_entry/1},
         {part_time_full_returns, fun part_time_full_returns/1},
+        {part_time_ends_at_once, fun part_time_ends_at_once/1},
         {part_time_killed, fun part_time_killed/1},
         {part_time_new_settings, fun part_time_new_settings/1},
         {part_time_survives_a_reload, fun part_time_survives_a_reload/1},
@@ -183,6 +184,31 @@ part_time_full_returns(T) ->
     ?check(Calls > 0),
     ?check(abs(Calls - Ends) =< 2 * 3), % those of a request that was open at the first or last batch
     ended(T, K, Workers).
+
+%% The relay does not answer, so what was traced cannot be sent for 3 s: the patterns are removed before, and are not set again
+%% meanwhile. (At the end they clear tokens.)
+part_time_ends_at_once(T) ->
+    {K, Workers} = begun(T, #{}, 2),
+    Holder = rpc:call(T, agent_load, hold, [rpc:call(T, erlang, whereis, [kprof_relay_00])]),
+    Began = now_ms(),
+    K ! {kp, ?KEY, 1, detach},
+    Seen = seen_until(T, Began + 2500, []),
+    ?check(length(Seen) > 20),
+    ?equal([At - Began || {At, true} <- Seen, At - Began > 1500], []),
+    rpc:call(T, agent_load, let_go, [Holder]),
+    receive {kr, 1, Receipt} -> ?equal(maps:with([patterns, flags], Receipt), #{patterns => 0, flags => 0}) after ?PATIENCE -> error(no_receipt) end,
+    stop_workers(Workers),
+    gone(T),
+    nothing_left(T).
+
+%% -> [{ms, whether there is a pattern}]
+seen_until(T, End, Seen) ->
+    Is = is_traced(T, leaf) orelse is_traced(T, entry),
+    receive after 5 -> ok end,
+    case now_ms() of
+        At when At < End -> seen_until(T, End, [{At, Is} | Seen]);
+        _ -> Seen
+    end.
 
 %% The controller is killed between two cycles, and within one.
 part_time_killed(T) ->
