@@ -4,6 +4,11 @@
 -export([stop/1, clear/1]).
 -export_type([capture/0, options/0]).
 
+%% Its process has this time to end; then it is killed. Then a session is destroyed at once (PROTOCOL.md, "Trace sessions"), so its
+%% process has more time. The flags of the common trace just end with their tracer.
+-define(SESSION_MS, 3000).
+-define(COMMON_MS, 100).
+
 -type capture() :: none | {pid(), reference(), mfa() | none, atomics:atomics_ref()}.
 -type options() :: #{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref(), walker := none | pid()}.
 
@@ -12,13 +17,13 @@
 -spec stop(capture()) -> kprof_spec:session().
 stop(none) ->
     none;
-stop({Pid, Monitor, _, _} = Capture) ->
+stop({Pid, Monitor, Common, _} = Capture) ->
     Pid ! stop,
     erlang:demonitor(Monitor, [flush]),
     Ref = erlang:monitor(process, Pid),
     receive
         {'DOWN', Ref, _, _, _} -> ok
-    after 3000 ->
+    after if Common =:= none -> ?SESSION_MS; true -> ?COMMON_MS end ->
         exit(Pid, kill),
         receive {'DOWN', Ref, _, _, _} -> ok end
     end,

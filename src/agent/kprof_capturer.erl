@@ -11,6 +11,7 @@
 -define(HEAP_WORDS, 8 bsl 20).
 -define(CALLS, 20).
 -define(WAIT_MS, 5000).
+-define(WALKER_MS, 10000).
 -define(STEP_MS, 10).
 -define(FIRST, 32). % processes flagged first
 
@@ -42,11 +43,27 @@ start(Opts) ->
 -spec init(kprof_capture:options()) -> term().
 init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, counters := Counters, walker := Walker}) ->
     erlang:monitor(process, Controller),
-    Isolated orelse kprof_flags:walked(Walker),
-    Session = kprof_spec:session(Isolated, kprof_capture, self()),
-    P = #p{controller = Controller, mfa = MFA, counters = Counters, session = Session, new = New, source = kprof_pids:all(), begun = now_us()},
-    kprof_spec:set_pattern(Session, MFA, kprof_spec:capture(), [local]),
-    step(P).
+    case Isolated orelse is_walked(Walker, Controller) of
+        true ->
+            Session = kprof_spec:session(Isolated, kprof_capture, self()),
+            P = #p{controller = Controller, mfa = MFA, counters = Counters, session = Session, new = New, source = kprof_pids:all(), begun = now_us()},
+            kprof_spec:set_pattern(Session, MFA, kprof_spec:capture(), [local]),
+            step(P);
+        false ->
+            canceled
+    end.
+
+%% As kprof_flags:walked/1. -> false: the capture has been canceled meanwhile
+is_walked(none, _) ->
+    true;
+is_walked(Walker, Controller) ->
+    Ref = erlang:monitor(process, Walker),
+    receive
+        {'DOWN', Ref, _, _, _} -> true;
+        {'DOWN', _, process, Controller, _} -> false;
+        stop -> false
+    after ?WALKER_MS -> true
+    end.
 
 now_us() -> erlang:monotonic_time(microsecond).
 

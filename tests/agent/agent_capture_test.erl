@@ -5,7 +5,7 @@
 -include("agent.hrl").
 -import(agent_lib, [
     until/2, start/1, start/2, unload/1, ask/2, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, payloads/2,
-    stop_workers/1, beat_now/2, nothing_left/1, gone/1
+    stop_workers/1, beat_now/2, nothing_left/1, gone/1, set_now/1
 ]).
 
 tests() ->
@@ -14,6 +14,8 @@ tests() ->
         {capture_of_one_process, fun capture_of_one_process/1},
         {capture_that_ends_otherwise, fun capture_that_ends_otherwise/1},
         {a_captured_bif_is_still_traced, fun a_captured_bif_is_still_traced/1},
+        {capture_that_is_canceled_early, fun capture_that_is_canceled_early/1},
+        {capture_that_does_not_answer, fun capture_that_does_not_answer/1},
         {capture_of_new_processes, fun capture_of_new_processes/1},
         {captured_are_cut, fun captured_are_cut/1},
         {names_are_as_previewed, fun names_are_as_previewed/1}
@@ -148,6 +150,22 @@ probe(T) ->
     hd([P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_tools_00, capturer_init, 1}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]]).
 
 processes_of(T, F) -> [P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_tools_00, G, _}} <- [rpc:call(T, erlang, process_info, [P, initial_call])], G =:= F].
+
+%% In the common trace: while it still waits for the end of a walk over all processes.
+capture_that_is_canceled_early(T) ->
+    Walker = rpc:call(T, agent_load, claim, [agent_walker]),
+    ?check(canceled(T, Walker, false) < 1500),
+    exit(Walker, kill).
+
+%% In the common trace: its process does not run. It is killed, which also ends the flags that it has set.
+capture_that_does_not_answer(T) ->
+    ?check(canceled(T, none, true) < 1500).
+
+canceled(T, Walker, Held) ->
+    agent_lib:load_parts(T),
+    Ms = rpc:call(T, agent_load, canceled, [{agent_load, entry, 1}, Walker, Held]),
+    ?equal(set_now(T), #{flags => [], patterns => []}),
+    Ms.
 
 %% The callers are short-lived and start after the capture begins.
 capture_of_new_processes(T) ->

@@ -15,6 +15,7 @@
 -export([cuts/1]).
 -export([suspend/1, waits/1]). % of the code server
 -export([blocks/2, block/2]). % of a scheduler
+-export([canceled/3]). % of a capture
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
 tier(X) -> R = ?MODULE:leaf(X), {tier, R}.
@@ -552,3 +553,14 @@ block(Ms, To) ->
     erts_debug:set_internal_state(available_internal_state, true),
     erts_debug:set_internal_state(sleep, Ms),
     To ! ends.
+
+%% Begins a capture in the common trace, and cancels it. Held: its process is suspended then. -> how long that takes (ms)
+canceled(MFA, Walker, Held) ->
+    Counters = atomics:new(2, []),
+    {P, R} = kprof_capturer:start(#{controller => self(), mfa => MFA, isolated => false, new => true, counters => Counters, walker => Walker}),
+    receive after 100 -> ok end,
+    Walker =:= none andalso (true = is_traced(MFA)),
+    Held andalso hold(P),
+    Began = now_ms(),
+    kprof_capture:stop({P, R, MFA, Counters}),
+    now_ms() - Began.
