@@ -40,6 +40,8 @@
     %% the choice of processes
     chooser = none :: none | pid(),
     choice_ns = 0 :: non_neg_integer(), % work of the last choice
+    choice_of = 1 :: pos_integer(), % number of processes of the node then
+    choice_at :: integer(), % us
     choice_us :: pos_integer(), % from then to the next one
     choose = none :: none | reference(), % its timer
     numbers = #{} :: #{pid() => non_neg_integer()},
@@ -98,7 +100,7 @@ last(Sampler) ->
 init(Controller, #{interval_us := Us, period_ms := Ms} = Options, Budget) ->
     L = #l{
         options = Options, controller = erlang:monitor(process, Controller), budget = Budget, seed = erlang:phash2({self(), erlang:monotonic_time()}),
-        depth = kprof_stack_worker:depth(), interval_us = Us, pace_us = Us, mean_us = Us, next_us = now_us(), choice_us = 1000 * Ms, table = kprof_stack_table:new(), looked_ns = now_ns(),
+        depth = kprof_stack_worker:depth(), interval_us = Us, pace_us = Us, mean_us = Us, next_us = now_us(), choice_at = now_us(), choice_us = 1000 * Ms, table = kprof_stack_table:new(), looked_ns = now_ns(),
         births = kprof_stack_births:new(probe())
     },
     self() ! {choose, none},
@@ -162,10 +164,24 @@ choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm 
 choose(#l{options = #{period_ms := Ms}} = L) ->
     choose_in(1000 * Ms, L).
 
-%% After a choice that took so many ns of work. Choices may use half of the budget. The timer before, if there is one, does not count.
-choice_later(Ns, #l{options = #{period_ms := Ms}, budget = Budget} = L) ->
-    Us = kprof_stack_rate:period(1000 * Ms, Ns, erlang:system_info(schedulers_online), Budget - Budget div 2),
-    choose_in(Us, L#l{choice_ns = Ns, choice_us = Us}).
+%% After a choice that took so many ns of work. The timer before, if there is one, does not count.
+choice_later(Ns, L) ->
+    Us = choice_period(Ns, L),
+    choose_in(Us, L#l{choice_ns = Ns, choice_of = erlang:system_info(process_count), choice_at = now_us(), choice_us = Us}).
+
+%% Choices may use half of the budget.
+choice_period(Ns, #l{options = #{period_ms := Ms}, budget = Budget}) ->
+    kprof_stack_rate:period(1000 * Ms, Ns, erlang:system_info(schedulers_online), Budget - Budget div 2).
+
+%% If the budget has grown since the last choice, or processes that it has read have ended, the next one comes sooner, by a quarter
+%% of the period or more.
+choice_sooner(#l{chooser = none, gate = 0, choice_ns = Ns, choice_of = Of, choice_at = At, choice_us = Before} = L) ->
+    case choice_period(Ns * min(Of, erlang:system_info(process_count)) div Of, L) of
+        Us when Us * 4 =< Before * 3 -> choose_in(max(0, At + Us - now_us()), L#l{choice_us = Us});
+        _ -> L
+    end;
+choice_sooner(L) ->
+    L.
 
 choose_in(Us, L) ->
     Timer = make_ref(),
@@ -398,7 +414,7 @@ look(#l{looked_ns = Then, answers = Answers, own_ns = Own, interval_us = Us, bud
     Births = kprof_stack_births:look(probe(), Now div 1000000, L0#l.births),
     L = gone_quiet(tell(L0#l{looked_ns = Now, answers = [], own_ns = 0, each_ns = Each, smooth = Smooth, cost = Smooth + Choices, births = Births})),
     case L#l.gate of
-        0 -> planned_every(kprof_stack_rate:next(Us, Asked, Smooth, Budget - min(Choices, Budget div 2)), L);
+        0 -> choice_sooner(planned_every(kprof_stack_rate:next(Us, Asked, Smooth, Budget - min(Choices, Budget div 2)), L));
         _ -> L
     end.
 

@@ -33,6 +33,7 @@ tests() ->
         {stack_weights_are_the_time, fun stack_weights_are_the_time/1},
         {stack_cost_is_kept, fun stack_cost_is_kept/1},
         {stack_choices_keep_the_cost, fun stack_choices_keep_the_cost/1},
+        {stack_choices_come_sooner, fun stack_choices_come_sooner/1},
         {stack_gate_of_the_breaker, fun stack_gate_of_the_breaker/1},
         {stack_gate_of_the_run_queue, fun stack_gate_of_the_run_queue/1},
         {stack_gate_of_the_lease, fun stack_gate_of_the_lease/1},
@@ -464,6 +465,38 @@ stack_choices_keep_the_cost(T) ->
     rpc:call(T, agent_burn, stop, [Keeper]),
     finish(T, K),
     nothing_left(T).
+
+%% With a small budget, the next choice is planned a minute later. It comes in some seconds if the budget grows, or if most of the
+%% processes have ended.
+stack_choices_come_sooner(T) ->
+    load(T, agent_burn),
+    [sooner(T, Cost, Change) || {Cost, Change} <- [{10, budget}, {100, processes}]],
+    nothing_left(T).
+
+sooner(T, Cost, Change) ->
+    Keeper = rpc:call(T, agent_burn, start, [1, 5000]),
+    K = start(T, #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}),
+    ok = ask(K, {limits, (?NO_LIMITS)#{max_cost => Cost}}),
+    receive {kh, _, _} -> ok after ?PATIENCE -> error(no_heartbeat) end,
+    Whole = #{who => {initial_call, {<<"agent_burn">>, <<"waits">>, 0}}, interval_us => 5000, period_ms => 500},
+    ok = ask(K, {stacks, Whole}),
+    St0 = listen(fun(#{processes := Processes}) -> map_size(Processes) =:= 1 end, state()),
+    New = rpc:call(T, erlang, spawn, [agent_burn, waits, []]),
+    Until = agent_lib:now_ms() + 2000,
+    St1 = listen(fun(_) -> agent_lib:now_ms() > Until end, St0),
+    ?equal(map_size(maps:get(processes, St1)), 1),
+    case Change of
+        budget -> ok = ask(K, {limits, #{max_cost => 1000000}});
+        processes -> rpc:call(T, agent_burn, stop, [Keeper])
+    end,
+    Began = agent_lib:now_ms(),
+    St2 = listen(fun(#{processes := Processes}) -> lists:member(New, [P || {P, _, _, _} <- maps:values(Processes)]) end, St1),
+    ?check(agent_lib:now_ms() - Began < 20000),
+    ok = ask(K, {stacks, off}),
+    listen_rest(St2),
+    exit(New, kill),
+    rpc:call(T, agent_burn, stop, [Keeper]),
+    finish(T, K).
 
 %% How many processes each choice has found, while more are started all the time.
 matched(Started, Until, Seen, St0) ->
