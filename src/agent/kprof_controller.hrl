@@ -35,6 +35,8 @@
     paused = none :: none | lease | overload | capture | slow_start, % slow_start: calls are counted before tracing begins
     reconnected = false :: boolean(), % kprof-top has reconnected after a lost connection
     walker = none :: none | pid(), % the process that sets flags of all processes now
+    refused = #{} :: #{pid() => true}, % processes with another tracer, which walks leave out, since refused_ms
+    refused_ms = 0 :: integer(),
     flagged = false :: boolean(), % since the last walk, `init` was seen to have the flags
     tokens = false :: boolean(), % requests had some
     slow_start = none :: none | reference() | interrupted, % its timer; interrupted: by a capture

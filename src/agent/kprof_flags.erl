@@ -4,36 +4,40 @@
 %% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Own:
 %% {Session | none, Tracer}. Flags of other tracers are not changed.
 -module(kprof_flags).
--export([start/4, start_off/2, go/1, here/1, walked/1, stop/1, off/3, walk/2, fold/2, slice/0, rest/1, rest/2, yield/0, heap_limit/1]).
--export_type([own/0, slice/0, work/0]).
+-export([start/4, start_off/3, go/1, here/1, walked/1, stop/1, off/3, walk/2, fold/2, slice/0, rest/1, rest/2, yield/0, heap_limit/1]).
+-export_type([own/0, refused/0, slice/0, work/0]).
 
 -type own() :: {kprof_spec:session(), pid() | none}.
 -type flags() :: [atom()].
--type work() :: {on, own(), flags(), flags(), boolean(), [pid() | none]} | {off, own(), boolean()}.
+-type pids() :: #{pid() | none => true}.
+-type work() :: {on, own(), flags(), flags(), boolean(), pids()} | {off, own(), boolean(), pids()}.
+%% The number of live processes with another tracer; the first ?MOST_REFUSED of them.
+-type refused() :: {non_neg_integer(), #{pid() => true}}.
 -type slice() :: {integer(), integer()}.
 
 -define(SLICE_US, 200).
 -define(PIECE, 16).
 -define(PATIENT_MS, 500). % after this time, the walk no longer yields by itself
 -define(WALKER_MS, 10000).
+-define(MOST_REFUSED, 4096).
 
 %% A process that sets flags of all processes when go/1 is called; it ends with its caller. New: true: flags of new processes
-%% may be set; Skip: pids that get none. The caller gets {walked, Walker, Refused}: the number of live processes with another
-%% tracer. -> Walker; if the node has no room for a process, the work for here/1
--spec start(own(), {flags(), flags()}, boolean(), [pid() | none]) -> pid() | work().
+%% may be set; Skip: pids that get none. The caller gets {walked, Walker, refused()}, without those to skip. -> Walker; if the node
+%% has no room for a process, the work for here/1
+-spec start(own(), {flags(), flags()}, boolean(), pids()) -> pid() | work().
 start(Own, {Set, Clear}, New, Skip) -> spawned({on, Own, Set, Clear, New, Skip}).
 
 %% The same, to clear all flags.
--spec start_off(own(), boolean()) -> pid() | work().
-start_off(Own, New) -> spawned({off, Own, New}).
+-spec start_off(own(), boolean(), pids()) -> pid() | work().
+start_off(Own, New, Skip) -> spawned({off, Own, New, Skip}).
 
 spawned(What) ->
     try spawn_opt(kprof_flags, walk, [self(), What], [link | kprof_pids:heap()])
     catch error:system_limit -> What
     end.
 
-%% The walk in the calling process. -> Refused
--spec here(work()) -> non_neg_integer().
+%% The walk in the calling process.
+-spec here(work()) -> refused().
 here(What) -> walk(What).
 
 -spec go(pid()) -> go.
@@ -46,14 +50,23 @@ walk(Caller, What) ->
     unlink(Caller),
     Caller ! {walked, self(), Refused}.
 
-walk({off, Own, New}) ->
-    cleared(Own, New),
-    0;
+walk({off, Own, New, Skip}) ->
+    cleared(Own, New, Skip),
+    {0, #{}};
 walk({on, Own, Set, Clear, New, Skip}) ->
     New andalso Clear =/= [] andalso kprof_spec:flags(Own, new, false, Clear),
     New andalso kprof_spec:flags(Own, new, true, Set),
-    Not = [self() | Skip],
-    each(fun(P) -> not lists:member(P, Not) andalso refused(Own, P, Set, Clear) end).
+    Not = Skip#{self() => true},
+    fold(
+        fun(P, {N, Pids} = Refused) ->
+            case not is_map_key(P, Not) andalso refused(Own, P, Set, Clear) of
+                true when N < ?MOST_REFUSED -> {N + 1, Pids#{P => true}};
+                true -> {N + 1, Pids};
+                false -> Refused
+            end
+        end,
+        {0, #{}}
+    ).
 
 refused(Own, P, Set, Clear) ->
     Clear =/= [] andalso kprof_spec:flags(Own, P, false, Clear),
@@ -89,18 +102,18 @@ stop(Walker) ->
 -spec off(own(), boolean(), none | pid()) -> non_neg_integer().
 off(Own, New, Walker) ->
     stop(Walker),
-    cleared(Own, New).
+    cleared(Own, New, #{}).
 
-cleared(Own, New) ->
+cleared(Own, New, Skip) ->
     New andalso kprof_spec:flags(Own, new, false, [all]),
     {priority, Priority} = process_info(self(), priority),
     Traps = process_flag(trap_exit, true),
     %% linked: if its caller is killed, it must not run on while the module is purged
-    P = kprof_node:spawn_if_room(fun() -> exit({left, each_cleared(Own)}) end, [link, {priority, Priority} | kprof_pids:heap()]),
+    P = kprof_node:spawn_if_room(fun() -> exit({left, each_cleared(Own, Skip)}) end, [link, {priority, Priority} | kprof_pids:heap()]),
     Left = receive
         {'EXIT', P, {left, N}} -> N;
-        {'EXIT', P, _} -> each_cleared(Own) % it was killed
-    after if P =:= none -> 0; true -> infinity end -> each_cleared(Own)
+        {'EXIT', P, _} -> each_cleared(Own, Skip) % it was killed
+    after if P =:= none -> 0; true -> infinity end -> each_cleared(Own, Skip)
     end,
     process_flag(trap_exit, Traps),
     Traps orelse meant(),
@@ -114,13 +127,10 @@ meant() ->
     after 0 -> ok
     end.
 
-each_cleared(Own) -> each(fun(P) -> kprof_spec:flags(Own, P, false, [all]) > 1 end).
-
-%% The number of processes for which F is true.
-each(F) ->
+each_cleared(Own, Skip) ->
     fold(
         fun(P, N) ->
-            case F(P) of
+            case not is_map_key(P, Skip) andalso kprof_spec:flags(Own, P, false, [all]) > 1 of
                 true -> N + 1;
                 false -> N
             end

@@ -13,6 +13,8 @@
 -define(BREAKER_MS, 100).
 -define(SLOW_START_MS, 100).
 -define(FLUSH_MS, 3000).
+-define(MOST_REFUSED, 4096). % left out; twice as many at most
+-define(REFUSED_MS, 60000). % then processes of another tracer are tried again
 
 %% ---- The relay ----
 
@@ -73,12 +75,12 @@ put_back(Message, S) ->
 tracing(On, #s{tracing = #tracing{wanted = On}} = S) -> S;
 tracing(true, #s{tracing = #tracing{reconnected = true}, breaker = B} = S) ->
     %% The connection may have been lost because tracing overloaded the node.
-    S1 = begin_tracing(step_later(S#s{tracing = S#s.tracing#tracing{reconnected = false, wanted = true}, breaker = kprof_breaker:trying(kprof_node:now_ms(), B)})),
+    S1 = begin_tracing(step_later(S#s{tracing = S#s.tracing#tracing{reconnected = false, wanted = true, refused = #{}}, breaker = kprof_breaker:trying(kprof_node:now_ms(), B)})),
     kprof_link:event(half_open, kprof_text:format("after the lost connection, tracing begins with 1 request in ~b", [kprof_sampling:in_force(S1)]), S1),
     S1;
 tracing(true, S0) ->
     S = counting_off(S0),
-    begin_tracing(S#s{tracing = S#s.tracing#tracing{wanted = true, paused = none}, breaker = kprof_breaker:reset(S#s.breaker)});
+    begin_tracing(S#s{tracing = S#s.tracing#tracing{wanted = true, paused = none, refused = #{}}, breaker = kprof_breaker:reset(S#s.breaker)});
 tracing(false, S0) ->
     S = trace_off(counting_off(S0)),
     S#s{tracing = S#s.tracing#tracing{wanted = false, paused = none}, breaker = kprof_breaker:reset(S#s.breaker)}.
@@ -202,18 +204,28 @@ let_go(S0) ->
 
 %% ---- Flags of processes: a separate process sets and clears them, one after the other ----
 
-walk_on(#s{tracing = #tracing{trace_config = Config}} = S) ->
+%% Below OTP 27 the VM logs an error for each process of another tracer, whether flags are set or cleared: the walks leave out those
+%% that are known, for a while.
+walk_on(#s{tracing = #tracing{trace_config = Config}} = S0) ->
+    S = #s{tracing = #tracing{refused = Refused}} = refused_again(S0),
     Flags =
         case maps:get(returns, Config) of
             lean -> {[call, arity, monotonic_timestamp, return_to], []};
             full -> {[call, arity, monotonic_timestamp], [return_to]}
         end,
-    walk(fun(Own) -> kprof_flags:start(Own, Flags, S#s.spawn_flags, [self(), S#s.relay, S#s.pacer, S#s.guardian]) end, S).
+    walk(fun(Own) -> kprof_flags:start(Own, Flags, S#s.spawn_flags, Refused#{self() => true, S#s.relay => true, S#s.pacer => true, S#s.guardian => true}) end, S).
+
+refused_again(#s{tracing = #tracing{refused = Refused, refused_ms = Since} = T} = S) ->
+    Now = kprof_node:now_ms(),
+    case map_size(Refused) =:= 0 orelse Now - Since > ?REFUSED_MS of
+        true -> S#s{tracing = T#tracing{refused = #{}, refused_ms = Now}};
+        false -> S
+    end.
 
 walk_off(#s{relay = none} = S) -> kprof_vm_events:gate(S);
 walk_off(S0) ->
     S = kprof_vm_events:gate(S0),
-    walk(fun(Own) -> kprof_flags:start_off(Own, S#s.spawn_flags) end, S).
+    walk(fun(Own) -> kprof_flags:start_off(Own, S#s.spawn_flags, S#s.tracing#tracing.refused) end, S).
 
 %% The walker is in the cleanup plan before it sets anything.
 walk(Start, #s{session = Session, relay = Relay, tracing = #tracing{walker = Before}} = S0) ->
@@ -228,12 +240,13 @@ walk(Start, #s{session = Session, relay = Relay, tracing = #tracing{walker = Bef
             walked(kprof_flags:here(Work), S)
     end.
 
--spec walked(non_neg_integer(), state()) -> state().
-walked(0, S) -> S#s{tracing = S#s.tracing#tracing{walker = none}};
-walked(Refused, S) ->
+-spec walked(kprof_flags:refused(), state()) -> state().
+walked({0, _}, S) -> S#s{tracing = S#s.tracing#tracing{walker = none}};
+walked({N, Pids}, #s{tracing = #tracing{refused = Before} = T} = S) ->
     Text = "processes with another tracer, whose calls are not traced: ~b",
-    kprof_link:event(others, kprof_text:format(Text, [Refused]), S),
-    S#s{tracing = S#s.tracing#tracing{walker = none}}.
+    kprof_link:event(others, kprof_text:format(Text, [N]), S),
+    Refused = if map_size(Before) < ?MOST_REFUSED -> maps:merge(Before, Pids); true -> Before end,
+    S#s{tracing = T#tracing{walker = none, refused = Refused}}.
 
 %% Before OTP 27, another program can remove the flags of all processes. The process `init`, which always exists, shows this.
 -spec watch_flags(state()) -> state().
@@ -245,7 +258,7 @@ watch_flags(#s{session = none, relay = Relay, tracing = #tracing{on = true, walk
             S#s{tracing = T#tracing{flagged = true}};
         false ->
             kprof_link:event(others, <<"another program removed the trace flags: they are set again; calls in between are missing">>, S),
-            walk_on(S)
+            walk_on(S#s{tracing = T#tracing{refused = #{}}})
     end;
 watch_flags(S) ->
     S.

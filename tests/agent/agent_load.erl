@@ -16,6 +16,7 @@
 -export([suspend/1, waits/1]). % of the code server
 -export([blocks/2, block/2]). % of a scheduler
 -export([canceled/3]). % of a capture
+-export([traces_others/1]).
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
 tier(X) -> R = ?MODULE:leaf(X), {tier, R}.
@@ -564,3 +565,13 @@ canceled(MFA, Walker, Held) ->
     Began = now_ms(),
     kprof_capture:stop({P, R, MFA, Counters}),
     now_ms() - Began.
+
+%% A process that traces so many others, until it ends.
+traces_others(N) ->
+    Self = self(),
+    P = spawn(fun() ->
+        [1 = erlang:trace(spawn_link(timer, sleep, [infinity]), true, [call]) || _ <- lists:seq(1, N)],
+        Self ! {traces, self()},
+        receive stop -> ok end
+    end),
+    receive {traces, P} -> P end.

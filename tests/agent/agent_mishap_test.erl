@@ -16,6 +16,7 @@ tests() ->
         {a_full_table_of_processes, fun a_full_table_of_processes/1},
         {a_limit_of_heaps_ends_no_answer, fun a_limit_of_heaps_ends_no_answer/1},
         {a_limit_of_heaps_ends_no_process, fun a_limit_of_heaps_ends_no_process/1},
+        {processes_of_another_tracer, fun processes_of_another_tracer/1},
         {one_step_is_due, fun one_step_is_due/1},
         {the_code_server_hangs, fun the_code_server_hangs/1},
         {no_trip_while_off, fun no_trip_while_off/1},
@@ -247,14 +248,14 @@ a_limit_of_heaps_ends_no_process(T) ->
     nothing_left(T).
 
 limited(T, Killed) ->
-    ok = rpc:call(T, logger, add_handler, [agent_load, agent_load, #{config => self()}]),
+    log_on(T),
     [rpc:call(T, code, ensure_loaded, [M]) || M <- [trace, erl_scan, erl_parse, erl_eval]],
     Before = rpc:call(T, erlang, system_flag, [max_heap_size, #{size => 1500, kill => true, error_logger => true}]),
     try
         begun_and_ended(T, Killed)
     after
         rpc:call(T, erlang, system_flag, [max_heap_size, Before]),
-        rpc:call(T, logger, remove_handler, [agent_load])
+        log_off(T)
     end,
     gone(T),
     receive {logged, What} -> error(What) after 0 -> drain() end.
@@ -270,3 +271,51 @@ begun_and_ended(T, Killed) ->
         _ -> [exit(rpc:call(T, erlang, whereis, [Name]), kill) || Name <- Killed]
     end,
     ?soon(fun() -> not rpc:call(T, erlang, module_loaded, [kprof_agent_00]) end).
+
+%% Before OTP 27 the VM logs each attempt to trace a process of another tracer. So there is one for each, and the walks of the
+%% breaker make no more; when tracing is switched on again, there is another one.
+processes_of_another_tracer(T) ->
+    case isolated(T) of
+        true -> skipped;
+        false -> another_traces(T, 20)
+    end.
+
+another_traces(T, N) ->
+    Other = rpc:call(T, agent_load, traces_others, [N]),
+    log_on(T),
+    K = start(T, #{force => true, pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}),
+    ok = ask(K, {limits, (?NO_LIMITS)#{cooldown_ms => 200}}),
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}])}),
+    ok = ask(K, {tracing, true}),
+    ?got({ke, others, <<"processes with another tracer", _/binary>>}),
+    ?equal(refusals(0), N),
+    ok = ask(K, {trip, <<"a test">>}),
+    ?got({ke, half_open, _}),
+    ?got({ke, closed, _}),
+    ?equal(refusals(0), 0),
+    ok = ask(K, {tracing, false}),
+    ?equal(refusals(0), 0),
+    ok = ask(K, {tracing, true}),
+    ?got({ke, others, <<"processes with another tracer", _/binary>>}),
+    ?equal(refusals(0), N),
+    log_off(T),
+    finish(T, K),
+    exit(Other, kill).
+
+%% The tester gets what the node logs: {logged, Message}.
+log_on(T) ->
+    ok = rpc:call(T, logger, set_primary_config, [level, error]),
+    ok = rpc:call(T, logger, add_handler, [agent_load, agent_load, #{config => self()}]).
+
+log_off(T) ->
+    ok = rpc:call(T, logger, remove_handler, [agent_load]),
+    ok = rpc:call(T, logger, set_primary_config, [level, emergency]).
+
+%% Lines of the log, until there are no more.
+refusals(N) ->
+    receive
+        {logged, What} ->
+            ?check(string:find(io_lib:format("~0tp", [What]), "one tracer") =/= nomatch),
+            refusals(N + 1)
+    after 1000 -> N
+    end.
