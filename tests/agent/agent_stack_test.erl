@@ -470,7 +470,7 @@ stack_choices_keep_the_cost(T) ->
 %% processes have ended.
 stack_choices_come_sooner(T) ->
     load(T, agent_burn),
-    [sooner(T, Cost, Change) || {Cost, Change} <- [{10, budget}, {100, processes}]],
+    [sooner(T, Cost, Change) || {Cost, Change} <- [{10, budget}, {30, processes}]],
     nothing_left(T).
 
 sooner(T, Cost, Change) ->
