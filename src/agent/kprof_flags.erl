@@ -84,7 +84,7 @@ walked(none) ->
     ok;
 walked(Walker) ->
     Ref = erlang:monitor(process, Walker),
-    receive {'DOWN', Ref, _, _, _} -> ok after ?WALKER_MS -> ok end.
+    receive {'DOWN', Ref, _, _, _} -> ok after ?WALKER_MS -> erlang:demonitor(Ref, [flush]), ok end.
 
 %% Ends a walk, if there is one: it sets no more flags.
 -spec stop(none | pid()) -> ok.

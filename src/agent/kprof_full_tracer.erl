@@ -258,7 +258,7 @@ loop(#h{look = Look} = H0, F) ->
     H = H0#h{look = Look - 1},
     receive
         {trace_ts, P, call, {_, _, A} = MFA, Caller, Ts} when
-            is_integer(A), Caller =:= undefined orelse tuple_size(Caller) =:= 3
+            is_integer(A), Caller =:= undefined orelse tuple_size(Caller) =:= 3 andalso is_atom(element(1, Caller)) andalso is_atom(element(2, Caller)) andalso is_integer(element(3, Caller))
         ->
             event(P, ?CALL, MFA, Caller, Ts, H, F);
         {trace_ts, P, return_to, MFA, Ts} -> event(P, ?RETURN_TO, MFA, 0, Ts, H, F);

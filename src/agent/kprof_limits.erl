@@ -37,7 +37,9 @@ limits(New, #s{limits = #limits{max = Old}, breaker = B} = S) ->
         breaker = kprof_breaker:cooldown(maps:get(cooldown_ms, New, ?COOL_MS), B)
     }),
     case kprof_sampling:in_force(S1) =:= kprof_sampling:in_force(S) of
-        true -> S1;
+        true ->
+            S1#s.relay =/= none andalso kprof_tracing:weigh(S1),
+            S1;
         false -> kprof_tracing:resample(S1)
     end.
 

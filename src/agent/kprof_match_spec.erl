@@ -7,7 +7,7 @@
 
 -define(SPINS, 24).
 -define(AT_ONCE, 2560). % traced calls between two turns of the pacer, if a request makes one of each function
--define(LEAST_BLOCK, 16).
+-define(LEAST_BLOCK, 64).
 -define(ARGS, 8). % maximum number of arguments that are sent
 -define(ELEMENTS, 6). % of a tuple in them
 -define(BYTES, 64). % of a binary
@@ -225,8 +225,9 @@ beyond(Block) ->
 
 %% Requests in a block. Where each call is sampled, the pacer lets at most ?ALLOWED blocks pass between two of its turns
 %% (kprof_spec:allow/2). A process runs for 4000 reductions: if all calls of a tight loop were sampled, other processes would
-%% wait longer than 10 ms for its turn. The more traced functions there are, the fewer requests.
+%% wait longer than 10 ms for its turn. The more traced functions there are, the fewer requests. Without an entry, calls are counted.
 -spec block(kprof_spec:trace_config()) -> pos_integer().
+block(#{entry := none}) -> ?AT_ONCE div ?ALLOWED;
 block(#{tiers := Tiers}) -> max(?LEAST_BLOCK, ?AT_ONCE div (?ALLOWED * max(1, length(Tiers)))).
 
 %% A call with a hash below this is sampled, without a cut. P2: one more than the largest hash.

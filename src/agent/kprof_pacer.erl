@@ -34,7 +34,7 @@ done(#p{relay = Relay} = P) ->
     receive
         {done, Next} ->
             erlang:suspend_process(Relay, [asynchronous]),
-            pace(P#p{ms = Next, state = suspended});
+            pace((limited(P))#p{ms = Next, state = suspended});
         {sample, N, Twice, Block} -> done(sampled(N, Twice, Block, P))
     after ?TICK_MS -> done(counted(P))
     end.
@@ -43,7 +43,7 @@ sampled(N, Twice, Block, P0) ->
     P = limited(P0), % with the limit that was in force
     limited(P#p{sample = N, twice = Twice, block = Block, ticket = kprof_node:ticket(), at = erlang:monotonic_time()}).
 
-%% The events of calls beyond the limit count as dropped.
+%% The relay hears how many events of calls beyond the limit there would have been.
 limited(P) -> limited(16, P).
 
 limited(0, P) -> P; % at the next turn

@@ -64,6 +64,7 @@ start(#{controller := Controller} = Opts) ->
     seq = 0,
     sent = 0,
     dropped = 0,
+    beyond = 0, % events of calls that were not sampled because of the pacer's limit: of no open call an event is missing
     read = 0, % events that were sent, held or dropped
     weighted = 0, % sum of their weights
     weights = kprof_weights:new() :: kprof_weights:weights(),
@@ -285,7 +286,7 @@ note(#s{counters = C} = S) ->
 
 counted(#s{counters = C} = S) ->
     atomics:put(C, ?SENT, S#s.sent),
-    atomics:put(C, ?DROPPED, S#s.dropped),
+    atomics:put(C, ?DROPPED, S#s.dropped + S#s.beyond),
     atomics:put(C, ?READ, S#s.read),
     atomics:put(C, ?WEIGHTED, S#s.weighted),
     atomics:put(C, ?RUN_NS, erlang:convert_time_unit(S#s.run, native, nanosecond)),
@@ -418,8 +419,9 @@ lost_details(N, #s{detail = Detail} = S) -> S#s{detail = kprof_detail:lost(N, De
 
 dropped(N, Weight, S) -> S#s{dropped = S#s.dropped + N, debt = S#s.debt + N * Weight}.
 
-%% Events of calls beyond the limit of the pacer: as if they had been read and dropped.
-never_made(N, Weight, S) -> (dropped(N, Weight, S))#s{read = S#s.read + N, weighted = S#s.weighted + N * Weight}.
+%% Later events stand for those of calls beyond the limit of the pacer.
+never_made(N, Weight, S) ->
+    S#s{beyond = S#s.beyond + N, debt = S#s.debt + N * Weight, read = S#s.read + N, weighted = S#s.weighted + N * Weight}.
 
 %% Sends as much as possible without blocking.
 deliver(#s{pending = Q0} = S) ->

@@ -88,7 +88,7 @@ rounds_in({Session, _} = Own, Epoch, Some) ->
         ok ->
             {Left, Flagged} = rounds(Some, #{}, Own, Epoch, now_ms() + ?MOST_MS),
             [kprof_spec:flags(Own, P, false, [send, silent]) || P <- maps:keys(Flagged)],
-            kprof_spec:send_pattern(Session, true),
+            case Session of none -> left(false, Epoch); _ -> kprof_spec:send_pattern(Session, true) end, % that of another tracer stays
             {drained, Left}
     end.
 

@@ -432,6 +432,7 @@ apply_config(Config, Specs, #s{tracing = #tracing{trace_config = Old, on = On}} 
     Taken = kprof_patterns:held_back(Specs, kprof_hazard:vm()) ++ kprof_patterns:taken(S1#s.session, Specs, S1#s.tracing#tracing.set),
     Ours = [Spec || {Ix, _, _} = Spec <- Specs, not lists:keymember(Ix, 1, Taken)],
     S2 = S1#s{tracing = S1#s.tracing#tracing{trace_config = Config, specs = Ours}},
+    On andalso unlimited(S2), % a limit belongs to the patterns
     S3 = if On -> set_all(S2); true -> S2 end,
     S3#s.relay =/= none andalso weigh(S3),
     On andalso not S3#s.beside andalso kprof_spec:cut(kprof_sampling:cut(S3)),
@@ -474,6 +475,7 @@ beside(#s{beside = Before} = S0) ->
             S0;
         Now ->
             S = kprof_cleanup_plan:share(S0#s{beside = Now}),
+            S#s.relay =/= none andalso weigh(S), % an agent that is not alone has no limit in the control word
             Now andalso kprof_spec:cut(0),
             if S#s.tracing#tracing.on -> resample(S); true -> S end
     end.
@@ -488,10 +490,18 @@ all_the_time(S0) ->
 
 %% Sets the weight of the events from now on.
 -spec weigh(state()) -> term().
-weigh(#s{relay = Relay, pacer = Pacer} = S) ->
+weigh(#s{relay = Relay} = S) ->
     N = kprof_sampling:in_force(S),
     Relay ! {weight, N, erlang:monotonic_time()},
-    Pacer ! {sample, kprof_sampling:momentary(S), kprof_limits:twice_calls_of_request(S), kprof_limits:block(S)}.
+    sampling(kprof_limits:block(S), S).
+
+%% For the pacer.
+sampling(Block, #s{pacer = Pacer} = S) -> Pacer ! {sample, kprof_sampling:momentary(S), kprof_limits:twice_calls_of_request(S), Block}.
+
+unlimited(S) ->
+    sampling(none, S),
+    Word = erlang:system_info(trace_control_word),
+    S#s.beside orelse kprof_spec:held(Word) orelse kprof_spec:allow(none, Word).
 
 %% Stops all tracing by the control word (the brake), whatever patterns are set.
 brake(#s{beside = false}) -> kprof_spec:cut(brake);

@@ -122,16 +122,24 @@ static void warn_detail(struct batch *b)
     b->warned_detail = true;
 }
 
-/* A later configuration failed; while the first one fails, wait_configured reports it. */
-static void warn_failure(struct batch *b)
+/* The node refused a configuration, and it is not sent again. */
+static const char *config_refused(const struct batch *b)
 {
     bool again;
     const char *why = engine_config_failure(b->g, &again);
 
-    if (!b->configured || !*why || strcmp(why, b->warned_failure) == 0)
-        return;
-    notice(why);
-    err_copy(b->warned_failure, sizeof b->warned_failure, why);
+    return again ? "" : why;
+}
+
+/* Of a later configuration; while the first one fails, wait_configured reports it. */
+static void warn_failure(struct batch *b)
+{
+    const char *why = config_refused(b);
+
+    if (b->configured && *why && strcmp(why, b->warned_failure) != 0)
+        notice(why);
+    if (b->configured)
+        err_copy(b->warned_failure, sizeof b->warned_failure, why);
 }
 
 static void on_exist(void *arg, uint16_t tag, const bool *there, const char *why)
@@ -202,10 +210,11 @@ static int may_wait(const struct batch *b, uint64_t until_ns, struct err *e)
         return err_set(e, "connected to %.100s, but its agent did not take the configuration: %s",
                        node, why);
     if (late)
-        return err_set(e,
-                       "connected to %s, but its agent did not start within 20 s: the node may be "
-                       "too busy",
-                       node);
+        return err_set(
+            e,
+            "connected to %.100s, but its agent did not start within 20 s: the node may be "
+            "too busy",
+            node);
     return 0;
 }
 
@@ -346,7 +355,7 @@ int run_batch(const struct options *o, const struct conn_target *t)
     if (reports(o) && !b.unwritable &&
         write_snapshot(&b, WINDOW_RUN, true, rc == 0 ? &e : &(struct err){{0}}) < 0)
         rc = -1;
-    status = rc < 0 ? 1 : b.broken ? 3 : 0;
+    status = rc < 0 || *config_refused(&b) ? 1 : b.broken ? 3 : 0;
 out:
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);

@@ -9,7 +9,9 @@
 
 enum { EPOCH_S = 5 };
 
-#define SEEN_LEAST_S 0.05 /* a share of less time would be mostly error */
+#define SEEN_LEAST_S                                                                               \
+    1.0 /* in less time, one call with a large weight, or a long one from before, would be 100 %   \
+         */
 
 void mailbox_init(struct mailbox *m)
 {

@@ -251,8 +251,12 @@ void full_trace_lost(struct engine *g)
 
 void full_trace_aborted(struct engine *g, const char *why)
 {
-    if (under_way(&g->full))
-        ended(g, FULL_NOT_CAUGHT, why);
+    if (!under_way(&g->full))
+        return;
+    /* if it was about a trace before this one, which the node has begun since */
+    if (g->control && g->state == ENGINE_UP)
+        control_full(g->control, NULL);
+    ended(g, FULL_NOT_CAUGHT, why);
 }
 
 static enum full_stage state_of(const struct full_figures *f)

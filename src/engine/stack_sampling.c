@@ -10,7 +10,7 @@
 
 #define MESSAGES_A_POLL 32
 #define END_AGAIN_NS    UINT64_C(1000000000) /* a lost connection is known by then */
-#define END_TRIES       5
+#define END_RETRIES     5
 #define LIVE_BYTES      ((size_t)64 << 20)  /* some minutes of a fast sampler */
 #define REPLAY_BYTES    ((size_t)256 << 20) /* a recording is shown as a whole */
 
@@ -138,7 +138,7 @@ static void end_answered(struct engine *g, const struct result *r)
 void stack_sampling_poll(struct engine *g, uint64_t now_ns)
 {
     struct stack_sampling *p = &g->stacks;
-    bool last = p->end_tries > END_TRIES;
+    bool last = p->end_tries > END_RETRIES;
 
     if (!p->end_next_ns || now_ns < p->end_next_ns || g->state != ENGINE_UP)
         return;

@@ -12,6 +12,7 @@
 /* Takes messages with samples that have arrived; a bounded number. True: there are more. */
 bool stack_sampling_take(struct engine *g);
 void stack_sampling_answered(struct engine *g, struct result *r);
+/* Asks again for an end that has failed. */
 void stack_sampling_poll(struct engine *g, uint64_t now_ns);
 void stack_sampling_connected(struct engine *g);
 void stack_sampling_lost(struct engine *g);

@@ -23,6 +23,7 @@ tests() ->
         {what_another_has_begun_to_load_stays, fun what_another_has_begun_to_load_stays/1},
         {our_own_from_before_gives_way, fun our_own_from_before_gives_way/1},
         {control_word_is_for_all, fun control_word_is_for_all/1},
+        {a_limit_is_of_an_agent_that_is_alone, fun a_limit_is_of_an_agent_that_is_alone/1},
         {word_of_an_agent_that_is_ending, fun word_of_an_agent_that_is_ending/1}
     ].
 
@@ -158,6 +159,37 @@ control_word_is_for_all(T) ->
             unload_second(T),
             reaped(T),
             ?equal(Word(), 0),
+            nothing_left(T)
+    end.
+
+%% The first agent limits bursts, and does not trace at present: the calls of the second one have no limit.
+a_limit_is_of_an_agent_that_is_alone(T) ->
+    case isolated(T) of
+        false ->
+            skipped;
+        true ->
+            load_second(T),
+            K = traced(T, tiers()),
+            ok = ask(K, {limits, (?NO_LIMITS)#{max_queue => 100000}}),
+            ok = ask(K, {tracing, false}),
+            {ok, K2, _} = second(T, <<"another">>),
+            ok = ask(K2, {limits, ?NO_LIMITS}),
+            {ok, _} = ask(K2, {config, tiers()}),
+            ok = ask(K2, {tracing, true}),
+            drain(),
+            [receive {kh, _, _} -> ok after ?PATIENCE -> error(no_heartbeat) end || _ <- lists:seq(1, 6)], % both notice the other one
+            messages(K2),
+            [
+                begin
+                    run(T, many, [1, 4000]),
+                    ?equal({Round, length([x || {entry, _} <- calls(messages(K2))])}, {Round, 4000})
+                end
+             || Round <- lists:seq(1, 5)
+            ],
+            ask(K, detach),
+            ask(K2, detach),
+            unload_second(T),
+            reaped(T),
             nothing_left(T)
     end.
 

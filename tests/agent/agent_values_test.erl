@@ -188,7 +188,8 @@ limited_calls(Seed, Tiers) ->
     Config = #{tiers => [{I, m, list_to_atom("f" ++ integer_to_list(I)), 1} || I <- lists:seq(1, Tiers)], entry => 1, identity => none, returns => lean, sample => 1, epoch => 1},
     {ok, [{1, _, [{'_', [Lost], _} | _]} | _], _} = kprof_match_spec:compile(Config),
     Block = kprof_match_spec:block(Config),
-    ?check(Block =:= 16 orelse 4 * Block * Tiers > 2300 andalso 4 * Block * Tiers =< 2560),
+    ?check(Block =:= 64 orelse 4 * Block * Tiers > 2300 andalso 4 * Block * Tiers =< 2560),
+    ?equal(kprof_match_spec:block(Config#{entry := none}), 640),
     Code = fun(N, Ticket) -> (N bsl 27) bor Ticket end,
     IsLost = fun(Word) ->
         erlang:system_flag(trace_control_word, Word),

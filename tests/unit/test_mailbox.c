@@ -248,6 +248,13 @@ static void busy_is_of_the_time_that_was_traced(void **state)
     until(&f, 6605);
     expect_near(row(&f, A, NULL).busy, 40 * 0.050 / (4.105 - 0.001));
     expect_near(row(&f, A, NULL).busiest, 0.5);
+    /* soon after a long gap: not of the first 100 ms */
+    traced(&f, 6605, GAP_OFF);
+    until(&f, 21605);
+    traced(&f, 21605, GAP_NONE);
+    served(&f, 90, 21610, 21612, 90);
+    until(&f, 21705);
+    expect_near(row(&f, A, NULL).busiest, 0);
     done(&f);
 }
 

@@ -416,7 +416,7 @@ enum sampling_state {
     SAMPLING_ASKED,   /* the node has not answered yet */
     SAMPLING_ON,
     SAMPLING_FAILED, /* why: the reason */
-    SAMPLING_OFF     /* ended; why: the reason if nobody asked for it */
+    SAMPLING_OFF     /* ended; why: the reason if nobody asked for it, or why the node may go on */
 };
 
 /* Why nothing is sampled while sampling is on. */

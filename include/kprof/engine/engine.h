@@ -146,7 +146,8 @@ void engine_watch_queues(struct engine *g, const char *const *names, size_t n);
  * connection, sampling begins with the next one. -1 with err: the source is a recording. */
 int engine_stacks_begin(struct engine *g, const struct stack_request *r, bool fresh, struct err *e);
 void engine_stacks_end(struct engine *g); /* the samples stay */
-/* True: the node was asked to end sampling and has not done it yet, so more samples can arrive. */
+/* True: the node was asked to end sampling and has not done it yet, so more samples can arrive;
+ * false after the last of some tries. */
 bool engine_stacks_ending(const struct engine *g);
 void engine_stacks_forget(struct engine *g); /* the samples so far, for example after an export */
 /* The samples so far, of the node or the recording; NULL: none has arrived. The caller releases the
