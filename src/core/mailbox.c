@@ -9,9 +9,8 @@
 
 enum { EPOCH_S = 5 };
 
-#define SEEN_LEAST_S                                                                               \
-    1.0 /* in less time, one call with a large weight, or a long one from before, would be 100 %   \
-         */
+/* In less time, one call with a large weight, or a long one from before, would be 100 %. */
+#define SEEN_LEAST_S 1.0
 
 void mailbox_init(struct mailbox *m)
 {
