@@ -184,7 +184,7 @@ vm_events_end_while_there_are_many(T) ->
 
 %% The VM sends a signal to every process when a session is destroyed (kprof_idle_sessions): not before the end.
 sessions_end_with_the_agent(T) ->
-    Cleaner = fun() -> [{P, R} || P <- rpc:call(T, erlang, processes, []), {_, {erts_trace_cleaner, _, _}} <- [rpc:call(T, erlang, process_info, [P, current_function])], {_, R} <- [rpc:call(T, erlang, process_info, [P, reductions])]] end,
+    Cleaner = fun() -> [{P, R} || P <- rpc:call(T, erlang, processes, []), {_, {erts_trace_cleaner, _, _}} <- [rpc:call(T, erlang, process_info, [P, initial_call])], {_, R} <- [rpc:call(T, erlang, process_info, [P, reductions])]] end,
     Before = settled(Cleaner), % a session of the test before may still be under way
     K = traced(T, trace_config([{entry, 1}])),
     on(T),
