@@ -79,9 +79,9 @@ static void give(struct control *c, struct result *r)
     c->o.wake(c->o.wake_arg);
 }
 
-static void give_text(struct control *c, enum result_kind kind, const char *text, int delay_ms)
+static void give_lost(struct control *c, const char *text, int delay_ms)
 {
-    struct result *r = result_new(kind);
+    struct result *r = result_new(RESULT_LOST);
     r->text = buf_dup(text);
     r->delay_ms = delay_ms;
     give(c, r);
@@ -400,7 +400,7 @@ static void *run(void *arg)
         pthread_mutex_lock(&c->lock);
         if (!c->stop && s) {
             pthread_mutex_unlock(&c->lock);
-            give_text(c, RESULT_LOST, why.text, delay_ms);
+            give_lost(c, why.text, delay_ms);
             pthread_mutex_lock(&c->lock);
         }
         uint64_t until = clock_mono_ns() + (uint64_t)delay_ms * 1000000u, now;

@@ -211,10 +211,11 @@ static void lost(struct buf *out, const struct snapshot *s)
 
 /* ---- unique series ---- */
 
-/* An identity for a label; of a name that is also one of the words in its place, in quotes. */
+/* The identity of a row that has one, for a label; of a name that is also one of the words in its
+ * place, in quotes. */
 static char *identity_of(const struct snap_row *r)
 {
-    const char *ident = r->ident ? r->ident : "";
+    const char *ident = r->ident;
     bool word = snapshot_is_named(r) &&
                 (!*ident || strcmp(ident, "undefined") == 0 || strcmp(ident, "<other>") == 0);
     struct buf safe;

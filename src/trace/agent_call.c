@@ -1,6 +1,7 @@
 #include "agent_call.h"
 
 #include <kprof/erl/enc.h>
+#include <stdio.h>
 
 static void init(struct agent_call *q, const char *what)
 {
@@ -29,8 +30,8 @@ int agent_call_send(struct agent_call *q, struct session *s, struct err *e)
     return rc;
 }
 
-/* {error, Tag, Text}: -1 with err */
-static int read_error(const struct agent_call *q, struct err *e)
+/* {error, Tag, Text}: -1 with err: before, and the text */
+static int read_error(const struct agent_call *q, const char *before, struct err *e)
 {
     struct etf c = q->c;
     char why[300];
@@ -39,14 +40,27 @@ static int read_error(const struct agent_call *q, struct err *e)
     if (!etf_tuple(&c, &arity) || arity != 3 || !etf_is_atom(&c, "error") || !etf_skip(&c))
         return 0;
     etf_text(&c, why, sizeof why);
-    return err_set(e, "the agent could not do the request '%s': %s", q->what, why);
+    return err_set(e, "%s%s", before, why);
+}
+
+int agent_call_ok(struct agent_call *q, struct session *s, const char *before, struct err *e)
+{
+    int rc = agent_call_send(q, s, e);
+
+    if (rc == 0 && !etf_is_atom(&q->c, "ok"))
+        rc = read_error(q, before, e) < 0 ? -1 : agent_call_unreadable(q->what, e);
+    agent_call_end(q);
+    return rc;
 }
 
 int agent_call_done(struct agent_call *q, struct session *s, struct err *e)
 {
+    char before[100];
     int rc = agent_call_send(q, s, e);
+
+    snprintf(before, sizeof before, "the agent could not do the request '%s': ", q->what);
     if (rc == 0)
-        rc = read_error(q, e);
+        rc = read_error(q, before, e);
     agent_call_end(q);
     return rc;
 }

@@ -27,6 +27,9 @@ void agent_call_begin(struct agent_call *q, const char *what);
 void agent_call_word(struct agent_call *q, const char *what);
 /* Returns 0 with c at the answer, or -1 with err. */
 int agent_call_send(struct agent_call *q, struct session *s, struct err *e);
+/* Sends the request, waits for the answer, and ends the call. 0: it is `ok`; -1 with err: there was
+ * none, it cannot be read, or it is {error, Tag, Text}: before, and the text. */
+int agent_call_ok(struct agent_call *q, struct session *s, const char *before, struct err *e);
 /* Sends the request, waits for the answer, and ends the call. -1 with err: there was none, or it is
  * {error, Tag, Text}. Any other answer is fine. */
 int agent_call_done(struct agent_call *q, struct session *s, struct err *e);

@@ -106,30 +106,6 @@ static void enc_text(struct buf *b, const char *text)
         enc_atom(b, "none");
 }
 
-/* ok | {error, Tag, Text} */
-static int read_answer(struct etf *c, struct err *e)
-{
-    char why[300];
-    uint32_t arity;
-
-    if (etf_is_atom(c, "ok"))
-        return 0;
-    if (!etf_tuple(c, &arity) || arity != 3 || !etf_is_atom(c, "error") || !etf_skip(c))
-        return agent_call_unreadable("full", e);
-    etf_text(c, why, sizeof why);
-    return err_set(e, "%s", why);
-}
-
-static int ask(struct agent_call *q, struct session *s, struct err *e)
-{
-    int rc = agent_call_send(q, s, e);
-
-    if (rc == 0)
-        rc = read_answer(&q->c, e);
-    agent_call_end(q);
-    return rc;
-}
-
 /* Copies n bytes to *at, and advances it to the next aligned place. from NULL: NULL */
 static void *put(char **at, const void *from, size_t n)
 {
@@ -200,7 +176,7 @@ int full_request_begin(struct session *s, const struct full_request *r, struct e
         enc_atom(b, number[i].name);
         enc_u64(b, number[i].value);
     }
-    return ask(&q, s, e);
+    return agent_call_ok(&q, s, "", e);
 }
 
 int full_request_end(struct session *s, struct err *e)
@@ -209,5 +185,5 @@ int full_request_end(struct session *s, struct err *e)
 
     agent_call_begin(&q, "full");
     enc_atom(&q.request, "off");
-    return ask(&q, s, e);
+    return agent_call_ok(&q, s, "", e);
 }

@@ -82,20 +82,6 @@ static void enc_who(struct buf *b, const struct process_choice *c)
     }
 }
 
-/* ok | {error, Tag, Text} */
-static int read_answer(struct etf *c, const char *before, struct err *e)
-{
-    char why[300];
-    uint32_t arity;
-
-    if (etf_is_atom(c, "ok"))
-        return 0;
-    if (!etf_tuple(c, &arity) || arity != 3 || !etf_is_atom(c, "error") || !etf_skip(c))
-        return agent_call_unreadable("stacks", e);
-    etf_text(c, why, sizeof why);
-    return err_set(e, "%s%s", before, why);
-}
-
 int stack_request_begin(struct session *s, const struct stack_request *r, struct err *e)
 {
     struct agent_call q;
@@ -110,11 +96,7 @@ int stack_request_begin(struct session *s, const struct stack_request *r, struct
     enc_u64(&q.request, r->period_ms);
     enc_atom(&q.request, "statuses");
     enc_u64(&q.request, r->statuses);
-    int rc = agent_call_send(&q, s, e);
-    if (rc == 0)
-        rc = read_answer(&q.c, "the node cannot sample stacks: ", e);
-    agent_call_end(&q);
-    return rc;
+    return agent_call_ok(&q, s, "the node cannot sample stacks: ", e);
 }
 
 int stack_request_end(struct session *s, struct err *e)
@@ -123,9 +105,5 @@ int stack_request_end(struct session *s, struct err *e)
 
     agent_call_begin(&q, "stacks");
     enc_atom(&q.request, "off");
-    int rc = agent_call_send(&q, s, e);
-    if (rc == 0)
-        rc = read_answer(&q.c, "", e);
-    agent_call_end(&q);
-    return rc;
+    return agent_call_ok(&q, s, "", e);
 }

@@ -205,6 +205,15 @@ static void sample(struct fixture *f, const char *who, uint64_t interval_us, boo
     assert_int_equal(engine_stacks_begin(f->g, &r, fresh, &e), 0);
 }
 
+/* All processes are sampled. */
+static void begin_sampling(struct fixture *f, bool fresh)
+{
+    begin(f, true);
+    UNTIL(f, engine_state(f->g) == ENGINE_UP);
+    sample(f, "all", 9000, fresh);
+    UNTIL(f, state_of(f) == SAMPLING_ON);
+}
+
 /* ---- tests ---- */
 
 static void samples_arrive_and_their_cost_is_told(void **state)
@@ -254,10 +263,7 @@ static void another_choice_forgets_the_samples(void **state)
     struct fixture f;
 
     (void)state;
-    begin(&f, true);
-    UNTIL(&f, engine_state(f.g) == ENGINE_UP);
-    sample(&f, "all", 9000, true);
-    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    begin_sampling(&f, true);
     arrives(&f, 1);
     UNTIL(&f, samples(&f) == 3);
     sample(&f, "all", 18000, false); /* only the interval: they stay, the sampler goes on */
@@ -342,10 +348,7 @@ static void an_end_that_fails_is_told_and_asked_for_again(void **state)
     struct fixture f;
 
     (void)state;
-    begin(&f, true);
-    UNTIL(&f, engine_state(f.g) == ENGINE_UP);
-    sample(&f, "all", 9000, false);
-    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    begin_sampling(&f, false);
     net.keep = true;
     engine_stacks_end(f.g);
     UNTIL_TRIED(&f, net.ends == 3);
@@ -365,10 +368,7 @@ static void an_end_that_fails_each_time_is_given_up(void **state)
     struct fixture f;
 
     (void)state;
-    begin(&f, true);
-    UNTIL(&f, engine_state(f.g) == ENGINE_UP);
-    sample(&f, "all", 9000, false);
-    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    begin_sampling(&f, false);
     net.keep = true;
     engine_stacks_end(f.g);
     UNTIL_TRIED(&f, !engine_stacks_ending(f.g));
@@ -391,10 +391,7 @@ static void an_end_is_not_asked_of_another_connection(void **state)
     struct fixture f;
 
     (void)state;
-    begin(&f, true);
-    UNTIL(&f, engine_state(f.g) == ENGINE_UP);
-    sample(&f, "all", 9000, false);
-    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    begin_sampling(&f, false);
     net.hold = true;
     engine_stacks_end(f.g);
     UNTIL(&f, net.held);
