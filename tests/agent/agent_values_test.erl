@@ -11,6 +11,7 @@ tests() ->
         {limit_is_never_passed, fun limit_is_never_passed/1},
         {weights_follow_the_time, fun weights_follow_the_time/1},
         {calls_at_once_are_limited, fun calls_at_once_are_limited/1},
+        {calls_beside_a_held_ticket_are_sampled, fun calls_beside_a_held_ticket_are_sampled/1},
         {args_are_limited, fun args_are_limited/1},
         {texts_are_read, fun texts_are_read/1},
         {names_are_listed_in_pieces, fun names_are_listed_in_pieces/1},
@@ -183,6 +184,51 @@ calls_at_once_are_limited(_) ->
     Before = erlang:system_info(trace_control_word),
     [limited_calls(Seed, Tiers) || Tiers <- [1, 2, 3, 5, 8, 20, 200]],
     erlang:system_flag(trace_control_word, Before).
+
+%% A process takes and returns the ticket, which is within the limit, again and again; another one makes calls meanwhile.
+calls_beside_a_held_ticket_are_sampled(_) ->
+    Before = erlang:system_info(trace_control_word),
+    Config = #{tiers => [{1, m, f, 1}], entry => 1, identity => none, returns => lean, sample => 1, epoch => 1},
+    {ok, [{1, _, [{'_', [Lost], _} | _]}], _} = kprof_match_spec:compile(Config),
+    Block = kprof_match_spec:block(Config),
+    1 = erlang:trace_pattern({?MODULE, called, 0}, [{'_', [Lost], []}], [local]),
+    [
+        begin
+            Held = (22 + B) bsl 27,
+            erlang:system_flag(trace_control_word, Held bor (80 + B) * Block),
+            Taking = spawn_link(fun() -> take(Held, Held bor (80 + B) * Block) end),
+            {Caller, Ref} = spawn_monitor(fun() -> receive go -> called(300000) end end),
+            1 = erlang:trace(Caller, true, [call]),
+            Caller ! go,
+            receive {'DOWN', Ref, _, _, _} -> ok end,
+            unlink(Taking),
+            exit(Taking, kill),
+            Delivered = erlang:trace_delivered(Caller),
+            receive {trace_delivered, Caller, Delivered} -> ok end,
+            ?equal({B, lost(Caller, 0)}, {B, 0})
+        end
+     || B <- lists:seq(0, 7)
+    ],
+    erlang:trace_pattern({?MODULE, called, 0}, false, [local]),
+    erlang:system_flag(trace_control_word, Before).
+
+take(Held, Word) ->
+    erlang:system_flag(trace_control_word, Held),
+    erlang:system_flag(trace_control_word, Word),
+    _ = lists:seq(1, 50),
+    take(Held, Word).
+
+called(0) -> ok;
+called(N) ->
+    called(),
+    called(N - 1).
+
+called() -> ok.
+
+lost(P, N) ->
+    receive {trace, P, call, _} -> lost(P, N + 1)
+    after 0 -> N
+    end.
 
 limited_calls(Seed, Tiers) ->
     Config = #{tiers => [{I, m, list_to_atom("f" ++ integer_to_list(I)), 1} || I <- lists:seq(1, Tiers)], entry => 1, identity => none, returns => lean, sample => 1, epoch => 1},
