@@ -234,7 +234,7 @@ handle({limits, Limits}, S) -> {ok, kprof_limits:limits(Limits, S)};
 handle({trip, Text}, S) when is_binary(Text) -> {ok, kprof_tracing:trip(Text, S)};
 handle(flush, S) ->
     Seq = kprof_tracing:flush(S),
-    {{ok, Seq, #{sent => kprof_link:counter(?SENT, S), dropped => kprof_link:counter(?DROPPED, S)}}, S};
+    {{ok, Seq, #{sent => kprof_link:counter(?SENT, S), dropped => kprof_link:missing(S)}}, S};
 handle(hazards, S) -> {kprof_hazard_text:list(S#s.vm), S};
 handle(rates, S) -> kprof_survey:take(S);
 handle({capture, none}, #s{requests = #requests{capture = none}} = S) -> {ok, S#s{requests = #requests{}}};

@@ -15,7 +15,9 @@
 -define(WEIGHTED, 13). % sum of their weights
 -define(ENTRIES, 14). % sum of the weights of calls of counted functions while tracing is on for a part of the time
 -define(READING_NS, 15). % the part of ?HELPED_NS in which files of modules were read
--define(COUNTERS, 15).
+-define(BEYOND, 16). % requests beyond the limit of bursts; the pacer writes this one and the next
+-define(BEYOND_EVENTS, 17). % the events that they would have made
+-define(COUNTERS, 17).
 
 -define(TICK_MS, 10). % maximum time until the relay is resumed
 -define(MOST_SAMPLED, 150000). % the relay cannot process more sampled calls per second than this

@@ -43,7 +43,7 @@ health(Before, Now, S) ->
         uptime_ms => Up,
         relay_queue => kprof_link:counter(?QUEUE, S),
         relay_memory => kprof_link:counter(?MEMORY, S),
-        dropped => kprof_link:counter(?DROPPED, S),
+        dropped => kprof_link:missing(S),
         others => length(S#s.others),
         gap => gap(S),
         breaker => case kprof_breaker:state(S#s.breaker) of closed -> 0; open -> 1; half_open -> 2 end,

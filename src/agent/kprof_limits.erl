@@ -171,7 +171,7 @@ traced_calls(#s{limits = #limits{calls = Calls}}) -> Calls.
 %% The relay may be behind: a lower value is taken in steps.
 measured_calls(Before, Seen, #s{limits = #limits{ticket = {_, Ticket}, calls = Known}} = S) ->
     Old = traced_calls(S),
-    Requests = kprof_spec:tickets(Ticket, kprof_node:ticket()),
+    Requests = max(1, kprof_spec:tickets(Ticket, kprof_node:ticket()) - grown(beyond, Before, Seen)),
     case Requests div kprof_sampling:momentary(S) >= ?ENOUGH of
         true -> max(1, max(grown(weighted, Before, Seen) div (2 * Requests), Old - (Old + 3) div 4));
         false -> Known
@@ -180,7 +180,7 @@ measured_calls(_, _, #s{limits = #limits{calls = Known}}) ->
     Known.
 
 %% What an evaluation compares with the last one.
-seen(Now, S) -> #{now => Now, events => kprof_link:counter(?READ, S), weighted => kprof_link:counter(?WEIGHTED, S), run_ns => kprof_link:counter(?RUN_NS, S)}.
+seen(Now, S) -> #{now => Now, events => kprof_link:counter(?READ, S), weighted => kprof_link:counter(?WEIGHTED, S), beyond => kprof_link:counter(?BEYOND, S), run_ns => kprof_link:counter(?RUN_NS, S)}.
 
 grown(Key, Before, Seen) -> maps:get(Key, Seen) - maps:get(Key, Before).
 

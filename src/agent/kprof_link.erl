@@ -2,13 +2,14 @@
 %% last message. Functions of the controller's process.
 -module(kprof_link).
 -export([
-    answer/3, answer_apart/4, answer_last/3, counter/2, end_apart/0, event/3, event_kept/3, heard/1, heard_before/2, is_silent/1, keep/2, new/1, send/2,
+    answer/3, answer_apart/4, answer_last/3, counter/2, end_apart/0, event/3, event_kept/3, heard/1, heard_before/2, is_silent/1, keep/2, missing/1, new/1, send/2,
     silence_ms/1, tell_all/1, tell_kept/1, unauthorized/1
 ]).
 
 -type sent() :: ok | nosuspend | noconnect.
 
 -include("kprof_controller.hrl").
+-include("kprof_counters.hrl").
 
 -define(KEPT, 20).
 -define(LAST_MS, 2000). % maximum time to send the last messages
@@ -97,6 +98,10 @@ tell_kept(#s{link = #link{unsent = Unsent}} = S) ->
 
 -spec counter(pos_integer(), state()) -> integer().
 counter(I, #s{counters = C}) -> atomics:get(C, I).
+
+%% Events for which later ones stand.
+-spec missing(state()) -> integer().
+missing(S) -> counter(?DROPPED, S) + counter(?BEYOND_EVENTS, S).
 
 %% A message does not identify its sender; only the kprof-top that loaded the agent has the key. Reported for the 1st, 10th,
 %% 100th ...

@@ -2,21 +2,21 @@
 %% word: if more calls are sampled than the relay can process, it informs the controller at once, even if the relay has not run.
 %% Where each call is sampled, only so many are between two of its turns (kprof_spec:allow/2). Linked to its relay.
 -module(kprof_pacer).
--export([start/2, init/2]).
+-export([start/3, init/3]).
 
 -include("kprof_counters.hrl").
 
 -define(LEAST_SAMPLED, 500). % minimum number of sampled calls, so that a short burst does not count
 
-%% twice: two times the traced calls of a sampled request; block: {its size, events of a request} where calls that
+%% counters: of kprof_counters.hrl; twice: two times the traced calls of a sampled request; block: {its size, events of a request} where calls that
 %% come at once are limited, or none
--record(p, {relay, controller, ms = ?TICK_MS, state = running, sample = 1, twice = 2, block = none, ticket = 0, word = 0, at}).
+-record(p, {relay, controller, counters, ms = ?TICK_MS, state = running, sample = 1, twice = 2, block = none, ticket = 0, word = 0, at}).
 
--spec start(pid(), pid()) -> pid().
-start(Relay, Controller) -> spawn_opt(?MODULE, init, [Relay, Controller], [link, {priority, high}, {max_heap_size, 0}]).
+-spec start(pid(), pid(), atomics:atomics_ref()) -> pid().
+start(Relay, Controller, Counters) -> spawn_opt(?MODULE, init, [Relay, Controller, Counters], [link, {priority, high}, {max_heap_size, 0}]).
 
--spec init(pid(), pid()) -> no_return().
-init(Relay, Controller) -> pace(#p{relay = Relay, controller = Controller, ticket = kprof_node:ticket(), at = erlang:monotonic_time()}).
+-spec init(pid(), pid(), atomics:atomics_ref()) -> no_return().
+init(Relay, Controller, Counters) -> pace(#p{relay = Relay, controller = Controller, counters = Counters, ticket = kprof_node:ticket(), at = erlang:monotonic_time()}).
 
 pace(#p{ms = Ms} = P) ->
     receive
@@ -43,7 +43,6 @@ sampled(N, Twice, Block, P0) ->
     P = limited(P0), % with the limit that was in force
     limited(P#p{sample = N, twice = Twice, block = Block, ticket = kprof_node:ticket(), at = erlang:monotonic_time()}).
 
-%% The relay hears how many events of calls beyond the limit there would have been.
 limited(P) -> limited(16, P).
 
 limited(0, P) -> P; % at the next turn
@@ -54,14 +53,19 @@ limited(Tries, P) ->
         false -> limited_from(Word, P)
     end.
 
-limited_from(Word, #p{block = none} = P) ->
-    P#p{word = kprof_spec:allow(none, Word)};
-limited_from(Word, #p{relay = Relay, block = {Size, Events}, word = Before, at = Then} = P) ->
-    case kprof_spec:beyond(Size, Before, Word) of
-        0 -> ok;
-        Requests -> Relay ! {beyond, Requests * Events, Then} % with the sampling of then: it may have been cut since
+%% Without a limit: that of another agent stays.
+limited_from(Word, #p{block = none, word = Before} = P) ->
+    P#p{word = case kprof_spec:is_limited(Before) of true -> element(2, kprof_spec:allow(none, Word)); false -> Word end};
+limited_from(Word, #p{block = {Size, Events}, counters = C, word = Before} = P) ->
+    {Until, Now} = kprof_spec:allow(Size, Word),
+    case kprof_spec:beyond(Size, Before, Until) of
+        0 ->
+            ok;
+        Requests ->
+            atomics:add(C, ?BEYOND, Requests),
+            atomics:add(C, ?BEYOND_EVENTS, Requests * Events)
     end,
-    P#p{word = kprof_spec:allow(Size, Word)}.
+    P#p{word = Now}.
 
 counted(#p{relay = Relay, controller = Controller, sample = N, twice = Twice, ticket = Before, at = Then} = P) ->
     Now = erlang:monotonic_time(),

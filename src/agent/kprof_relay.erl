@@ -64,7 +64,7 @@ start(#{controller := Controller} = Opts) ->
     seq = 0,
     sent = 0,
     dropped = 0,
-    beyond = 0, % events of calls that were not sampled because of the pacer's limit: of no open call an event is missing
+    beyond = 0, % what ?BEYOND_EVENTS was at the last batch
     read = 0, % events that were sent, held or dropped
     weighted = 0, % sum of their weights
     weights = kprof_weights:new() :: kprof_weights:weights(),
@@ -110,7 +110,7 @@ init(#{controller := Controller, pid := Pid, counters := Counters, plan := Plan}
     erlang:monitor(process, Controller),
     receive
         {start, Controller, Ref} ->
-            Pacer = kprof_pacer:start(self(), Controller),
+            Pacer = kprof_pacer:start(self(), Controller, Counters),
             Controller ! {Ref, Pacer},
             loop([], 0, go_on(#s{pid = Pid, controller = Controller, pacer = Pacer, counters = Counters, plan = Plan}))
     end.
@@ -119,7 +119,7 @@ init(#{controller := Controller, pid := Pid, counters := Counters, plan := Plan}
 go_on(#s{counters = C} = S) ->
     [Seq, Sent, Dropped, Read, Weighted, Queue, RunNs, Entries, Detail, Helped, Reading] =
         [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?READ, ?WEIGHTED, ?QUEUE, ?RUN_NS, ?ENTRIES, ?DETAIL, ?HELPED_NS, ?READING_NS]],
-    S#s{detail_events = Detail, helped = Helped, reading = Reading, entries = Entries, seq = Seq, sent = Sent, dropped = Dropped + Queue, read = Read, weighted = Weighted, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
+    S#s{beyond = atomics:get(C, ?BEYOND_EVENTS), detail_events = Detail, helped = Helped, reading = Reading, entries = Entries, seq = Seq, sent = Sent, dropped = Dropped + Queue, read = Read, weighted = Weighted, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
 
 loop(Acc, N, S) ->
     receive M -> taken(M, Acc, N, S) end.
@@ -286,7 +286,7 @@ note(#s{counters = C} = S) ->
 
 counted(#s{counters = C} = S) ->
     atomics:put(C, ?SENT, S#s.sent),
-    atomics:put(C, ?DROPPED, S#s.dropped + S#s.beyond),
+    atomics:put(C, ?DROPPED, S#s.dropped),
     atomics:put(C, ?READ, S#s.read),
     atomics:put(C, ?WEIGHTED, S#s.weighted),
     atomics:put(C, ?RUN_NS, erlang:convert_time_unit(S#s.run, native, nanosecond)),
@@ -303,11 +303,10 @@ control(hold, S) ->
     receive {weight, _, _} = Weight -> control(Weight, S)
     after ?HOLD_MS -> S
     end;
-control({beyond, N, Then}, #s{gate = open} = S) -> never_made(N, kprof_weights:at(Then, S#s.weights), S);
 control({cleanup, Plan}, S) -> S#s{plan = Plan};
 control({limits, Age, Queue, Memory, Rate, BlockedMs}, S) ->
     S#s{max_age = Age, max_queue = Queue, max_memory = Memory, max_blocked = BlockedMs, limit = kprof_breaker:limit(Rate, now_ms())};
-control({gate, Gate}, S) -> S#s{gate = Gate, debt = 0, blocked = 0, tick = ?LEAST_TICK_MS};
+control({gate, Gate}, S0) -> S = beyond(S0), S#s{gate = Gate, debt = 0, blocked = 0, tick = ?LEAST_TICK_MS};
 control({detail, Flags}, S) -> detail(Flags, S);
 control({off_done, P, Before, After}, #s{detail = Detail0} = S) when Detail0 =/= none ->
     {Events, Detail} = kprof_detail:cleared(P, Before, After, Detail0),
@@ -343,7 +342,8 @@ batch(Messages, N, #s{detail = Detail0, plan = Plan} = S0) ->
 
 admitted(_, 0, S) ->
     S;
-admitted(Messages, N, S) ->
+admitted(Messages, N, S0) ->
+    S = beyond(S0),
     {Parts, Weights} = kprof_weights:parts(Messages, N, S#s.weights),
     admit(Parts, N, S#s{weights = Weights, read = S#s.read + N}).
 
@@ -419,9 +419,11 @@ lost_details(N, #s{detail = Detail} = S) -> S#s{detail = kprof_detail:lost(N, De
 
 dropped(N, Weight, S) -> S#s{dropped = S#s.dropped + N, debt = S#s.debt + N * Weight}.
 
-%% Later events stand for those of calls beyond the limit of the pacer.
-never_made(N, Weight, S) ->
-    S#s{beyond = S#s.beyond + N, debt = S#s.debt + N * Weight, read = S#s.read + N, weighted = S#s.weighted + N * Weight}.
+%% The events from now on stand for those of calls beyond the limit of bursts, too. The pacer counted them before it woke the
+%% relay, so these are events of the same burst. There the weight is 1.
+beyond(#s{counters = C, beyond = Before, debt = Debt} = S) ->
+    Now = atomics:get(C, ?BEYOND_EVENTS),
+    S#s{beyond = Now, debt = Debt + Now - Before}.
 
 %% Sends as much as possible without blocking.
 deliver(#s{pending = Q0} = S) ->

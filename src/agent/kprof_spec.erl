@@ -2,7 +2,7 @@
 %% match specs; kprof_check checks each one before it is set. PROTOCOL.md has the bits.
 -module(kprof_spec).
 -export([
-    detail_label/0, of_epoch/2, ticket_range/0, tickets/2, word/2, cut/1, allow/2, beyond/3, ours/1, held/1, full_words/2, full_label/2, set_word/1, capture/0, full_function/0,
+    detail_label/0, of_epoch/2, ticket_range/0, tickets/2, word/2, cut/1, allow/2, is_limited/1, beyond/3, ours/1, held/1, full_words/2, full_label/2, set_word/1, capture/0, full_function/0,
     set_pattern/4, set_meta/4, is_meta_free/3, pattern/2, flags/4, send_left/2, send_pattern/2, session/3, end_session/1,
     system/2, delivered/1, reset_tokens/1
 ]).
@@ -32,6 +32,7 @@
 -define(STEADY_US, 20).
 -define(TRY_US, 200).
 -define(RESET_PROCESSES, 50000).
+-define(MOST_BETWEEN, 1 bsl 22). % tickets between two turns of the pacer
 
 %% ---- Labels and tickets ----
 
@@ -88,24 +89,28 @@ native(Us) -> erlang:convert_time_unit(Us, microsecond, native).
 
 %% ---- The limit, where each call is sampled: one code for each of eight blocks of tickets in turn ----
 
+-spec is_limited(non_neg_integer()) -> boolean().
 is_limited(Word) -> Word >= ?LIMIT bsl ?TICKET_BITS andalso Word < ?LIMIT_END bsl ?TICKET_BITS.
 
 %% From now on, calls are sampled to the end of the ?ALLOWED blocks of so many tickets that begin with the present one; none:
-%% without a limit. A word with a cut or the brake stays. Word: the present one, not held. -> the word now in force
--spec allow(pos_integer() | none, non_neg_integer()) -> non_neg_integer().
+%% without a limit. A word with a cut or the brake stays. Word: the present one, not held. -> {the last word with the limit from
+%% before, the word now in force}
+-spec allow(pos_integer() | none, non_neg_integer()) -> {non_neg_integer(), non_neg_integer()}.
 allow(Size, Word) ->
     case is_without_cut(Word) andalso limited(Size, Word) of
-        false -> Word;
-        Word -> Word;
+        false -> {Word, Word};
+        Word -> {Word, Word};
         _ -> limit(Size, Word, erlang:system_flag(trace_control_word, Word band ?CUT_BITS))
     end.
 
 %% Like a call that takes a ticket, so no ticket is lost, and none is given to two requests. Taken: the word before.
-limit(_, Word, Taken) when Taken band ?TICKETS =:= 0 -> Word; % a process is taking a ticket: at the next turn
+limit(_, Word, Taken) when Taken band ?TICKETS =:= 0 ->
+    ours(Taken) orelse set_word(Taken), % detached meanwhile; otherwise a process is taking a ticket: at the next turn
+    {Word, Word};
 limit(Size, _, Taken) ->
     Word = case is_without_cut(Taken) of true -> limited(Size, Taken); false -> Taken end,
     set_word(Word),
-    Word.
+    {Taken, Word}.
 
 is_without_cut(Word) -> Word bsr ?TICKET_BITS =:= ?NO_CUT orelse is_limited(Word).
 
@@ -121,6 +126,8 @@ beyond(Size, Before, Now) ->
     case is_limited(Before) andalso tickets(Before band ?TICKETS, Now band ?TICKETS) of
         false ->
             0;
+        Tickets when Tickets > ?MOST_BETWEEN ->
+            0; % another process has set the word
         Tickets ->
             Limit = case is_limited(Now) of true -> Now; false -> Before end bsr ?TICKET_BITS - ?LIMIT,
             Blocks = (block(Size, Before) - Limit) band ?BLOCKS,

@@ -246,8 +246,8 @@ limited_calls(Seed, Tiers) ->
         begin
             Ticket = rand:uniform(16#7ffffff - 10 * Block),
             erlang:system_flag(trace_control_word, Code(1, Ticket)),
-            Now = kprof_spec:allow(Block, Code(1, Ticket)),
-            ?equal({Seed, kprof_spec:allow(Block, Now), kprof_spec:allow(none, Now)}, {Seed, Now, Code(1, Ticket)}),
+            {Start, Now} = kprof_spec:allow(Block, Code(1, Ticket)),
+            ?equal({Seed, Start, kprof_spec:allow(Block, Now), kprof_spec:allow(none, Now)}, {Seed, Code(1, Ticket), {Now, Now}, {Now, Code(1, Ticket)}}),
             {Limit, First} = {Now bsr 27, Ticket div Block * Block},
             Calls = [{First + B * Block + I, B} || B <- lists:seq(0, 8), I <- [0, 1, Block - 1], First + B * Block + I > Ticket],
             [?equal({Seed, Limit, T, IsLost(Code(Limit, T))}, {Seed, Limit, T, B rem 8 >= 4}) || {T, B} <- Calls],
