@@ -45,6 +45,8 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
     Fixed271 = [15, 1],
     Otp28 = [16, 0],
     OffHeap = Erts < [13, 2, 2, 5] orelse within(Erts, [14, 0], [14, 2]),
+    %% B4 to 25.3.2.7 and 26.1, B6 in 25.3.2.8, 26.2 and 26.2.1
+    Dirty_gc = Erts < [13, 2, 2, 6] orelse within(Erts, [14, 0], [14, 2, 2]),
     Hibernates = within(Erts, Otp27, [15, 3]) orelse within(Erts, Otp28, [16, 2, 1]),
     [
         {a1, reset_trace, Erts < Otp27},
@@ -55,7 +57,7 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
         {b3, flags_idle, true},
         {b4, ask_all, true},
         {b5, sample_queue, OffHeap},
-        {b7, sample_large, OffHeap orelse Hibernates},
+        {b7, sample_large, Dirty_gc orelse Hibernates},
         {b8, load_on_demand, true},
         {b11, session_timers, true},
         {b13, name_maps, true},

@@ -49,7 +49,7 @@ text(b2) -> {"the agent has two modules without literals, each loaded and unload
 text(b3) -> {"no trace flag is set while tracing is off", "PR 8342"};
 text(b4) -> {"the agent never sends a signal (for example by process_info/2) to all processes", "PR 7822, OTP-18838, GH-10651"};
 text(b5) -> {"queue lengths of processes with messages off heap are not read", "OTP-18838"};
-text(b7) -> {"stack samples, names, polls, process table: processes with large heaps are not asked", "PR 7822, PR 10696"};
+text(b7) -> {"stack samples, names, polls, process table: processes with large heaps are not asked", "PR 7822, GH-8051, PR 10696"};
 text(b8) -> {"modules of the node are never loaded on demand", "PR 8046, GH-7466"};
 text(b11) -> {"no timer message is sent to a suspended process", "PR 11196"};
 text(b13) -> {"a map cannot be the name of a request", "GH-7683"};

@@ -84,7 +84,7 @@ info(P, What) ->
         _ -> none
     end.
 
-%% False: it is dead, or it has a large heap, and on this VM a signal can block it for ever.
+%% False: it is dead, or it has a large heap, and on this VM a signal can block it for ever or crash the VM.
 -spec may_ask(pid(), kprof_hazard:vm()) -> boolean().
 may_ask(P, Vm) ->
     kprof_hazard:allowed(sample_large, Vm) orelse

@@ -35,7 +35,9 @@ rows() ->
         {detail, [vm([15, 0]), vm([15, 0, 1]) | Old], [vm([15, 1]), beside([15, 1]) | New]},
         {full_request, [vm([15, 0]), vm([15, 0, 1])], [vm([15, 1]) | Old ++ New]},
         {sample_queue, [vm([12, 3]), vm([13, 1, 5]), vm([13, 2, 2, 4]), vm([14, 1, 1])], [vm([13, 2, 2, 5]), vm([14, 2]) | New]},
-        {sample_large, [vm([13, 1, 5]), vm([14, 1, 1]), vm([15, 2, 7]), vm([16, 2])], [vm([13, 2, 2, 5]), vm([14, 2]), vm([16, 2, 1]), vm([17, 1, 1])]}
+        %% 13.2.2.5: OTP 25.3.2.8; 14.2, 14.2.1: OTP 26.2, 26.2.1 (GH-8051)
+        {sample_large, [vm([13, 1, 5]), vm([13, 2, 2, 5]), vm([14, 1, 1]), vm([14, 2]), vm([14, 2, 1]), vm([15, 2, 7]), vm([16, 2])],
+            [vm([13, 2, 2, 6]), vm([14, 2, 2]), vm([16, 2, 1]), vm([17, 1, 1])]}
     ] ++ [{Use, Old ++ New, []} || Use <- [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers, sample_memory, session_drop]].
 
 hazards_by_version(_) ->
