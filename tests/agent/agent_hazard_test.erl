@@ -48,7 +48,10 @@ hazards_by_version(_) ->
     %% each row has a test, and an unknown use is refused
     Told = [Id || {Id, _, _} <- kprof_hazard_text:list(vm([13, 1, 5]))],
     ?equal(length(Told), length(rows())),
-    ?equal(kprof_hazard:allowed(anything, vm([17, 1])), false).
+    ?equal(kprof_hazard:allowed(anything, vm([17, 1])), false),
+    %% what remains of B4 is said, and no row claims to avoid it
+    [{b4, 1, Text}] = [Row || {_, _, Sentence} = Row <- kprof_hazard_text:list(vm([13, 1, 5])), string:find(Sentence, "PR 7822") =/= nomatch],
+    ?check(string:find(Text, "can still hang") =/= nomatch).
 
 hazards_are_told(T) ->
     K = start(T),
