@@ -61,7 +61,7 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
         {b8, load_on_demand, true},
         {b11, session_timers, true},
         {b13, name_maps, true},
-        {b14, beside_no_jit, Beside andalso not Jit andalso within(Erts, Otp27, Fixed271)},
+        {b14, beside_no_jit, Beside andalso not Jit andalso within(Erts, Otp27, [15, 2])},
         {b15, attach, Erts < [12, 3] orelse Word =:= 4},
         {c2, sample_memory, true},
         {d1, lean_exceptions, Erts < Fixed271},

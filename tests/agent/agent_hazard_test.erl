@@ -25,7 +25,7 @@ rows() ->
     [
         {reset_trace, Old, [vm([15, 0]) | New]},
         {running_flags, [vm([12, 3]), vm([13, 1, 5])], [vm([13, 2]) | New]},
-        {beside_no_jit, [(beside([15, 0]))#{jit => false}], [beside([15, 0]), (vm([15, 0, 1]))#{jit => false}, (beside([15, 1]))#{jit => false}]},
+        {beside_no_jit, [(beside([15, 0]))#{jit => false}, (beside([15, 1, 3]))#{jit => false}], [beside([15, 0]), (vm([15, 1, 3]))#{jit => false}, (beside([15, 2]))#{jit => false}]},
         {attach, [vm([12, 2, 1]), (vm([13, 1, 5]))#{word_bytes => 4}], [vm([12, 3]) | Old ++ New]},
         {lean_exceptions, [vm([15, 0, 1]) | Old], New},
         {lean_beside, [beside([15, 0, 1])], [vm([15, 0, 1]), beside([15, 1]), beside([13, 1, 5])]},
