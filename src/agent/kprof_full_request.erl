@@ -35,6 +35,7 @@ refused(#{who := Who, modules := Modules}, #s{vm = Vm, tracing = #tracing{paused
         true ->
             case Request andalso not kprof_hazard:allowed(full_request, Vm) of
                 true -> kprof_hazard_text:reason(full_request, Vm);
+                false when Request -> kprof_patterns:held(function(element(2, Who)), kprof_hazard:vm());
                 false -> none
             end
     end.
@@ -57,7 +58,10 @@ ready(#{who := {pids, Ids}} = Asked, S) ->
     end;
 ready(#{who := {call, Call}} = Asked, S) ->
     MFA = {M, F, A} = function(Call),
-    Follow = [T || T <- lists:sublist([function(T) || T <- maps:get(follow, Asked, [])], ?FOLLOW), T =/= MFA],
+    Vm = kprof_hazard:vm(),
+    Wished = [{T, kprof_patterns:held(T, Vm)} || T <- lists:sublist([function(T) || T <- maps:get(follow, Asked, [])], ?FOLLOW), T =/= MFA],
+    [kprof_link:event(others, kprof_text:format("~ts is left out: ~ts", [kprof_text:mfa(X, Y, Z), Why]), S) || {{X, Y, Z}, Why} <- Wished, Why =/= none],
+    Follow = [T || {T, none} <- Wished],
     case {kprof_code:exists(M, F, A), condition(Asked, [MFA | Follow])} of
         {true, {ok, Values, Rules}} ->
             {Clauses, Need} =

@@ -6,12 +6,13 @@
 -export([vm/0, allowed/2, rows/1]).
 -export_type([row/0, vm/0]).
 
--type vm() :: #{otp := binary(), erts := [non_neg_integer()], jit := boolean(), word_bytes := pos_integer(), beside := boolean()}.
+-type vm() :: #{otp := binary(), erts := [non_neg_integer()], jit := boolean(), word_bytes := pos_integer(), beside := boolean(), common := boolean()}.
 
 -type row() :: {atom(), atom(), boolean()}.
 
 %% The properties of the VM that the table uses. erts: a list of integers; beside: there are trace sessions of others, or other
-%% agents (the state of the controller has a `beside` that means only other agents).
+%% agents (the state of the controller has a `beside` that means only other agents); common: another tracer uses the common trace
+%% (known from OTP 27 on).
 -spec vm() -> vm().
 vm() ->
     #{
@@ -19,7 +20,8 @@ vm() ->
         erts => version(erlang:system_info(version)),
         jit => erlang:system_info(emu_flavor) =:= jit,
         word_bytes => erlang:system_info(wordsize),
-        beside => kprof_node:beside()
+        beside => kprof_node:beside(),
+        common => kprof_node:common()
     }.
 
 version(Text) -> [number(Part) || Part <- string:tokens(Text, ".")].
@@ -40,7 +42,7 @@ allowed(Use, Vm) ->
 
 %% {Id, Use, Avoided on this VM?}. An Id never changes: `--hazards` prints it, and texts refer to it.
 -spec rows(vm()) -> [row()].
-rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
+rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside, common := Common}) ->
     Otp27 = [15, 0],
     Fixed271 = [15, 1],
     Otp28 = [16, 0],
@@ -66,7 +68,7 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
         {c2, sample_memory, true},
         {d1, lean_exceptions, Erts < Fixed271},
         {d2, lean_beside, Beside andalso within(Erts, Otp27, Fixed271)},
-        {d3, bif_beside, Beside andalso (within(Erts, Otp27, Otp28) orelse within(Erts, Otp28, [16, 3]))},
+        {d3, bif_beside, (Beside orelse Common) andalso (within(Erts, Otp27, Otp28) orelse within(Erts, Otp28, [16, 3]))},
         {d5, full_request, within(Erts, Otp27, Fixed271)},
         {d5b, detail, Erts < Fixed271},
         {d9, vm_events, Erts < Otp28},

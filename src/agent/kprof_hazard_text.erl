@@ -58,7 +58,7 @@ text(b15) -> {"kprof-top needs a 64-bit VM of OTP 24.3 or later", "PR 6662, PR 5
 text(c2) -> {"stack samples: memory and messages of a process are never requested", "this walks its queue"};
 text(d1) -> {"lean returns: if an exception passes through the caller, the call is shown as ending with the call around it", "OTP-19122"};
 text(d2) -> {"no lean returns while there is another trace session", "OTP-19122"};
-text(d3) -> {"no built-in function as a tier while there is another trace session", "PR 10349"};
+text(d3) -> {"no built-in function is traced or counted while another tracer is on the node", "PR 10349"};
 text(d5) -> {"full trace: of a process only, not of a request", "OTP-19211, OTP-19151"};
 text(d5b) -> {"no request is followed in detail: the trace flag 'running' is not set", "OTP-19211, otp#6495"};
 text(d9) -> {"long garbage collections, busy ports and other events of the VM are not reported: the node has only one system_monitor", "PR 8660"};

@@ -2,7 +2,7 @@
 %% needed at attach is in kprof_attach.
 -module(kprof_node).
 -export([
-    isolated/0, staying/0, of_others/1, told/1, sessions/0, oldest_and_newest/0, beside/0, agents/0, tracer_of/1, control_word/0, ticket/0,
+    isolated/0, staying/0, of_others/1, told/1, sessions/0, oldest_and_newest/0, beside/0, common/0, agents/0, tracer_of/1, control_word/0, ticket/0,
     restore/1, cpu/0, permille/2, long_run_queue/0, local_leader/0, now_ms/0, kill/1, is_agent/1, load/2, spawn_if_room/2
 ]).
 -export_type([cpu/0]).
@@ -66,6 +66,11 @@ ends(All) -> lists:usort(lists:sublist(All, ?SAMPLED_PROCESSES) ++ lists:nthtail
 %% kprof_.)
 -spec beside() -> boolean().
 beside() -> agents() orelse [] =/= [Name || Name <- sessions(), not lists:prefix("kprof_", lists:flatten(io_lib:format("~tP", [Name, 4])))].
+
+%% True if another program seems to use the common trace, as erlang:trace/3 and dbg do. No process is asked, so a tracer of
+%% single processes is not seen here. Only if the agent has a session: otherwise the common trace is its own.
+-spec common() -> boolean().
+common() -> whereis(dbg) =/= undefined orelse tracer_of(new_processes) =/= [].
 
 %% True if agents in other slots are on this node.
 -spec agents() -> boolean().

@@ -2,7 +2,7 @@
 %% may have one. The controller shares it with the relay before it changes the VM, so that the surviving process can clean up.
 %% Below OTP 27 a function has one pattern: patterns of other tracers are not changed.
 -module(kprof_patterns).
--export([set/4, put/2, put_fast/3, replace/3, clear/2, left/2, lost/2, missing/2, versions/1, held_back/2, taken/3, matched/3]).
+-export([set/4, put/2, put_fast/3, replace/3, clear/2, left/2, lost/2, missing/2, versions/1, held_back/2, held/2, taken/3, matched/3]).
 -export_type([set/0, taken/0]).
 
 -type set() :: #{mfa() => pending | {kprof_spec:match_spec(), term()}}.
@@ -106,13 +106,24 @@ versions(Specs) ->
     Modules = lists:usort([M || {_, {M, _, _}, _} <- Specs]),
     maps:from_list([{M, V} || M <- Modules, V <- [kprof_code:version(M)], V =/= none]).
 
-%% Built-in functions, if their patterns would apply to all sessions (kprof_hazard): [{Ix, MFA, {note, Why}}]
+%% Built-in functions, if a pattern that is removed from them would go off in all sessions: [{Ix, MFA, {note, Why}}]
 -spec held_back(kprof_spec:compiled(), kprof_hazard:vm()) -> taken().
-held_back(Specs, Vm) ->
-    case kprof_hazard:allowed(bif_beside, Vm) of
-        true -> [];
-        false -> [{Ix, {M, F, A}, {note, kprof_hazard_text:reason(bif_beside, Vm)}} || {Ix, {M, F, A}, _} <- Specs, erlang:is_builtin(M, F, A)]
+held_back(Specs, Vm) -> [{Ix, MFA, {note, Why}} || {Ix, MFA, _} <- Specs, Why <- [held(MFA, Vm)], Why =/= none].
+
+%% The reason why this function gets no pattern and no counter. Asked before each use: another tracer may have begun.
+-spec held(mfa(), kprof_hazard:vm()) -> none | binary().
+held({M, F, A} = MFA, Vm) ->
+    %% In this order: most functions are not built in, and most VMs do not have the fault.
+    case
+        erlang:is_builtin(M, F, A) andalso not kprof_hazard:allowed(bif_beside, Vm#{beside := true}) andalso
+            (not kprof_hazard:allowed(bif_beside, Vm) orelse in_common(MFA))
+    of
+        true -> kprof_hazard_text:reason(bif_beside, Vm);
+        false -> none
     end.
+
+%% A pattern or a counter in the common trace.
+in_common(MFA) -> [] =/= [What || What <- [traced, call_count, meta], not lists:member(kprof_spec:pattern({none, What}, MFA), [false, undefined, []])].
 
 %% Below OTP 27: functions that have a pattern of another tracer, which may have replaced the agent's.
 -spec taken(kprof_spec:session(), kprof_spec:compiled(), set()) -> taken().

@@ -29,7 +29,9 @@ capture_tier({_, M, F, A} = Tier, #s{session = Session} = S0) ->
             Session =:= none, S0#s.tracing#tracing.wanted -> kprof_tracing:pause_for_capture(S0);
             true -> S0
         end,
-    case kprof_patterns:matched(Tier, [], kprof_patterns:taken(Session, [{element(1, Tier), MFA, []}], S#s.tracing#tracing.set)) of
+    Specs = [{element(1, Tier), MFA, []}],
+    Taken = kprof_patterns:held_back(Specs, kprof_hazard:vm()) ++ kprof_patterns:taken(Session, Specs, S#s.tracing#tracing.set),
+    case kprof_patterns:matched(Tier, [], Taken) of
         {_, 0, Note} ->
             {{error, nofunction, Note}, kprof_tracing:go_on_after_capture(S)};
         _ ->
@@ -61,26 +63,33 @@ captured(#s{requests = #requests{caught = Caught}}) -> Caught.
 %% Whether a tier is called: the VM counts its calls for a second. Those that the relay received were made in requests.
 -spec why(integer(), kprof_spec:ix(), state()) -> state().
 why(Ref, Ix, S0) ->
-    #s{tracing = #tracing{trace_config = Config}, session = Session} = S = kprof_tier_rates:stop(S0),
+    #s{tracing = #tracing{trace_config = Config}} = S = kprof_tier_rates:stop(S0),
     case lists:keyfind(Ix, 1, maps:get(tiers, Config)) of
-        {_, M, F, A} when S#s.count =/= none ->
-            N = kprof_call_count:per_second({M, F, A}, S#s.count),
-            kprof_link:answer(Ref, {called, N, N, 0}, S);
         {_, M, F, A} ->
-            MFA = {M, F, A},
-            Before = kprof_call_count:call_count(Session, MFA),
-            %% Counters of other tracers are only read; a counter of the agent is in the cleanup plan before it is set.
-            S1 = if Before =:= none -> kprof_cleanup_plan:share(S#s{counting = [MFA | S#s.counting]}); true -> S end,
-            case is_integer(Before) orelse kprof_spec:set_pattern(Session, MFA, true, [call_count]) of
-                No when No =:= 0; is_tuple(No) ->
-                    kprof_link:answer(Ref, nofunction, kprof_cleanup_plan:share(S1#s{counting = S1#s.counting -- [MFA]}));
-                _ ->
-                    S1#s.relay =/= none andalso (S1#s.relay ! {watch, Ix, S1#s.epoch}),
-                    erlang:send_after(1000, self(), {why, S1#s.link#link.key, Ref, Ix, {MFA, Before}}),
-                    S1
+            case kprof_patterns:held({M, F, A}, kprof_hazard:vm()) of
+                none when S#s.count =/= none ->
+                    N = kprof_call_count:per_second({M, F, A}, S#s.count),
+                    kprof_link:answer(Ref, {called, N, N, 0}, S);
+                none ->
+                    count(Ref, Ix, {M, F, A}, S);
+                Why ->
+                    kprof_link:answer(Ref, {error, held, Why}, S)
             end;
         false ->
             kprof_link:answer(Ref, nofunction, S)
+    end.
+
+count(Ref, Ix, MFA, #s{session = Session} = S) ->
+    Before = kprof_call_count:call_count(Session, MFA),
+    %% Counters of other tracers are only read; a counter of the agent is in the cleanup plan before it is set.
+    S1 = if Before =:= none -> kprof_cleanup_plan:share(S#s{counting = [MFA | S#s.counting]}); true -> S end,
+    case is_integer(Before) orelse kprof_spec:set_pattern(Session, MFA, true, [call_count]) of
+        No when No =:= 0; is_tuple(No) ->
+            kprof_link:answer(Ref, nofunction, kprof_cleanup_plan:share(S1#s{counting = S1#s.counting -- [MFA]}));
+        _ ->
+            S1#s.relay =/= none andalso (S1#s.relay ! {watch, Ix, S1#s.epoch}),
+            erlang:send_after(1000, self(), {why, S1#s.link#link.key, Ref, Ix, {MFA, Before}}),
+            S1
     end.
 
 -spec counted(integer(), kprof_spec:ix(), {mfa(), none | non_neg_integer()}, state()) -> state().

@@ -36,10 +36,10 @@ count(Ref, Asked, #s{survey = #survey{phase = Phase}, relay = Relay, breaker = B
         false -> kprof_link:answer(Ref, wait, S)
     end.
 
-look(Ref, Asked, #s{tracing = #tracing{trace_config = #{tiers := Tiers}}, vm = Vm} = S) ->
+look(Ref, Asked, #s{tracing = #tracing{trace_config = #{tiers := Tiers}}} = S) ->
     Of = [{M, F, A} || {_, M, F, A} <- Tiers],
-    Bifs = kprof_hazard:allowed(bif_beside, Vm#{beside := kprof_node:beside()}),
-    Free = [MFA || {M, F, A} = MFA <- Asked, is_atom(M), is_atom(F), is_integer(A), not lists:member(MFA, Of), Bifs orelse not erlang:is_builtin(M, F, A)],
+    Vm = kprof_hazard:vm(),
+    Free = [MFA || {M, F, A} = MFA <- Asked, is_atom(M), is_atom(F), is_integer(A), not lists:member(MFA, Of), kprof_patterns:held(MFA, Vm) =:= none],
     later(0, S#s{survey = #survey{phase = look, ref = Ref, asked = Asked, todo = Free}}).
 
 later(Ms, #s{survey = Survey} = S) ->

@@ -79,6 +79,8 @@ static void explain(const struct engine *g, const struct agent_request_called *c
 
     if (c->no_function)
         snprintf(out, cap, "the node has not loaded this function");
+    else if (c->held[0])
+        snprintf(out, cap, "%s", c->held);
     else if (c->called == 0)
         snprintf(out, cap, "not called: 0 calls in the last second");
     else if (entry && c->in_request == 0 && questions_no_entry(g, out, cap))

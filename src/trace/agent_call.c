@@ -30,16 +30,24 @@ int agent_call_send(struct agent_call *q, struct session *s, struct err *e)
     return rc;
 }
 
-/* {error, Tag, Text}: -1 with err: before, and the text */
-static int read_error(const struct agent_call *q, const char *before, struct err *e)
+bool agent_call_reason(const struct agent_call *q, char *why, size_t cap)
 {
     struct etf c = q->c;
-    char why[300];
     uint32_t arity;
 
     if (!etf_tuple(&c, &arity) || arity != 3 || !etf_is_atom(&c, "error") || !etf_skip(&c))
+        return false;
+    etf_text(&c, why, cap);
+    return true;
+}
+
+/* {error, Tag, Text}: -1 with err: before, and the text */
+static int read_error(const struct agent_call *q, const char *before, struct err *e)
+{
+    char why[300];
+
+    if (!agent_call_reason(q, why, sizeof why))
         return 0;
-    etf_text(&c, why, sizeof why);
     return err_set(e, "%s%s", before, why);
 }
 

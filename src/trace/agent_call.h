@@ -33,6 +33,8 @@ int agent_call_ok(struct agent_call *q, struct session *s, const char *before, s
 /* Sends the request, waits for the answer, and ends the call. -1 with err: there was none, or it is
  * {error, Tag, Text}. Any other answer is fine. */
 int agent_call_done(struct agent_call *q, struct session *s, struct err *e);
+/* True if the answer is {error, Tag, Text}: the text is in why. */
+bool agent_call_reason(const struct agent_call *q, char *why, size_t cap);
 void agent_call_end(struct agent_call *q);
 /* Reports in err that the answer to the request `what` cannot be read. Returns -1. */
 int agent_call_unreadable(const char *what, struct err *e);

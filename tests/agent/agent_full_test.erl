@@ -415,7 +415,7 @@ full_refused(T) ->
 
 %% Each row of the table, whatever this VM is.
 full_hazards(_) ->
-    Vm = fun(Erts, Beside) -> #{otp => <<"x">>, erts => Erts, jit => true, word_bytes => 8, beside => Beside} end,
+    Vm = fun(Erts, Beside) -> #{otp => <<"x">>, erts => Erts, jit => true, word_bytes => 8, beside => Beside, common => false} end,
     [?equal({Erts, kprof_hazard:allowed(full_request, Vm(Erts, false))}, {Erts, Is}) || {Erts, Is} <- [{[13, 1, 5], true}, {[15, 0], false}, {[15, 0, 1], false}, {[15, 1], true}, {[17, 1], true}]],
     ?equal(kprof_hazard:allowed(running_flags, Vm([13, 1, 5], false)), false),
     ?equal(kprof_hazard:allowed(gc_flags, Vm([16, 0], false)), false),

@@ -11,12 +11,14 @@ tests() ->
         {hazards_by_version, fun hazards_by_version/1},
         {hazards_are_told, fun hazards_are_told/1},
         {what_is_held_back_is_refused, fun what_is_held_back_is_refused/1},
+        {hazard_of_builtins_that_others_trace, fun hazard_of_builtins_that_others_trace/1},
         {nothing_is_loaded_on_demand, fun nothing_is_loaded_on_demand/1},
         {nothing_is_searched_in_the_code_path, fun nothing_is_searched_in_the_code_path/1}
     ].
 
-vm(Erts) -> #{otp => <<"x">>, erts => Erts, jit => true, word_bytes => 8, beside => false}.
+vm(Erts) -> #{otp => <<"x">>, erts => Erts, jit => true, word_bytes => 8, beside => false, common => false}.
 beside(Erts) -> (vm(Erts))#{beside => true}.
+common(Erts) -> (vm(Erts))#{common => true}.
 
 %% {Use, VMs on which it is avoided, VMs on which it is allowed}
 rows() ->
@@ -25,11 +27,11 @@ rows() ->
     [
         {reset_trace, Old, [vm([15, 0]) | New]},
         {running_flags, [vm([12, 3]), vm([13, 1, 5])], [vm([13, 2]) | New]},
-        {beside_no_jit, [(beside([15, 0]))#{jit => false}, (beside([15, 1, 3]))#{jit => false}], [beside([15, 0]), (vm([15, 1, 3]))#{jit => false}, (beside([15, 2]))#{jit => false}]},
+        {beside_no_jit, [(beside([15, 0]))#{jit => false}, (beside([15, 1, 3]))#{jit => false}], [beside([15, 0]), (vm([15, 1, 3]))#{jit => false}, (common([15, 1, 3]))#{jit => false}, (beside([15, 2]))#{jit => false}]},
         {attach, [vm([12, 2, 1]), (vm([13, 1, 5]))#{word_bytes => 4}], [vm([12, 3]) | Old ++ New]},
         {lean_exceptions, [vm([15, 0, 1]) | Old], New},
-        {lean_beside, [beside([15, 0, 1])], [vm([15, 0, 1]), beside([15, 1]), beside([13, 1, 5])]},
-        {bif_beside, [beside([15, 2, 7]), beside([16, 2])], [vm([15, 2, 7]), beside([17, 1]), beside([16, 3])]},
+        {lean_beside, [beside([15, 0, 1])], [common([15, 0, 1]), vm([15, 0, 1]), beside([15, 1]), beside([13, 1, 5])]},
+        {bif_beside, [beside([15, 2, 7]), beside([16, 2]), common([15, 0]), common([16, 2])], [vm([15, 2, 7]), beside([17, 1]), common([16, 3]), common([13, 1, 5])]},
         {gc_flags, [vm([15, 0]), vm([15, 2]), beside([16, 3]), vm([17, 0, 3]), beside([17, 1])], [beside([17, 1, 1]) | Old]},
         {vm_events, [vm([15, 2, 7]) | Old], [vm([16, 0]), vm([16, 3]), vm([17, 1, 1])]},
         {detail, [vm([15, 0]), vm([15, 0, 1]) | Old], [vm([15, 1]), beside([15, 1]) | New]},
@@ -81,6 +83,43 @@ what_is_held_back_is_refused(T) ->
     {error, identity, _} = ask(K, {config, trace_config([{entry, 1}], #{identity => <<"fun ({agent_load, entry, [X]}) -> {x, #{k => X}} end">>})}),
     finish(T, K),
     [?equal(rpc:call(T, kprof_spec, reset_tokens, [fun() -> false end]), false) || list_to_integer(atom_to_list(get(version))) < 27].
+
+%% Other tracers in the common trace: one with a pattern on the function, one of new processes, dbg. On OTP 27 the tier gets no
+%% pattern, and no request sets one.
+hazard_of_builtins_that_others_trace(T) ->
+    Version = list_to_integer(atom_to_list(get(version))),
+    Bif = {erlang, phash2, 2},
+    K = start(T),
+    Config = (trace_config([{entry, 1}]))#{tiers := [{0, agent_load, entry, 1}, {1, erlang, phash2, 2}], entry := none},
+    Matched = fun() -> {ok, [{0, 1, _}, {1, N, _}]} = ask(K, {config, Config}), N end,
+    Other = fun() -> if Version =:= 27 -> 0; true -> 1 end end,
+    Tracer = spawn(T, timer, sleep, [infinity]),
+    ?equal(Matched(), 1),
+    1 = rpc:call(T, erlang, trace_pattern, [Bif, true, [local]]),
+    ?equal(Matched(), if Version < 27 -> 0; true -> Other() end),
+    Version =:= 27 andalso refused(K),
+    1 = rpc:call(T, erlang, trace_pattern, [Bif, false, [local]]),
+    ?equal(Matched(), 1),
+    true = rpc:call(T, erlang, register, [dbg, Tracer]),
+    ?equal(Matched(), Other()),
+    true = rpc:call(T, erlang, unregister, [dbg]),
+    Version >= 27 andalso begin
+        rpc:call(T, erlang, trace, [new, true, [call, {tracer, Tracer}]]),
+        ?equal(Matched(), Other()),
+        rpc:call(T, erlang, trace, [new, false, [call, {tracer, Tracer}]])
+    end,
+    ?equal(Matched(), 1),
+    exit(Tracer, kill),
+    finish(T, K).
+
+refused(K) ->
+    Says = fun(Why) -> ?check(string:find(Why, "built-in") =/= nomatch) end,
+    {error, nofunction, Why1} = ask(K, {capture, 1}),
+    Says(Why1),
+    {error, held, Why2} = ask(K, {why, 1}),
+    Says(Why2),
+    {error, full, Why3} = ask(K, {full, #{who => {call, {<<"erlang">>, <<"phash2">>, 2}}, modules => {some, [<<"agent_load">>], []}}}),
+    Says(Why3).
 
 nothing_is_loaded_on_demand(T) ->
     K = start(T),
