@@ -46,7 +46,7 @@ text(a2) -> {"trace flags are set for one process at a time", "otp#6495, GH-5984
 text(a3) -> {"call_time is never used", "a crash after a purge, all versions"};
 text(a4) -> {"full trace: the trace flag 'running' is not used, so waits are not shown", "otp#6495"};
 text(b2) -> {"the agent has two modules without literals, each loaded and unloaded at most once", "PR 9724, GH-8119"};
-text(b3) -> {"no trace flag is set while tracing is off", "PR 8342"};
+text(b3) -> {"while tracing is off, only captures and full traces set trace flags", "PR 8342"};
 text(b4) -> {"processes are not asked for their trace flags, a signal to each; before OTP 25.3.2.8, on 26.0 and 26.1 one that is asked for its stack as it begins a dirty NIF can still hang: PR 7822", "OTP-18838, GH-10651"};
 text(b5) -> {"queue lengths of processes with messages off heap are not read", "OTP-18838"};
 text(b7) -> {"stack samples, names, polls, process table: processes with large heaps are not asked", "GH-8051, PR 10696"};

@@ -53,7 +53,9 @@ hazards_by_version(_) ->
     ?equal(kprof_hazard:allowed(anything, vm([17, 1])), false),
     %% what remains of B4 is said, and no row claims to avoid it
     [{b4, 1, Text}] = [Row || {_, _, Sentence} = Row <- kprof_hazard_text:list(vm([13, 1, 5])), string:find(Sentence, "PR 7822") =/= nomatch],
-    ?check(string:find(Text, "can still hang") =/= nomatch).
+    ?check(string:find(Text, "can still hang") =/= nomatch),
+    {b3, 1, Flags} = lists:keyfind(b3, 1, kprof_hazard_text:list(vm([17, 1]))),
+    ?check(string:find(Flags, "capture") =/= nomatch).
 
 hazards_are_told(T) ->
     K = start(T),
