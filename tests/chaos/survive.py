@@ -11,7 +11,6 @@ import argparse
 import datetime
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -21,299 +20,14 @@ import traceback
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "node")]
 import kp  # noqa: E402
-from proxy import Proxy  # noqa: E402
+from survive_ways import COUNTED, LATER_S, WAYS, Round, without  # noqa: E402
 
-LATER_S = float(os.environ.get("CHAOS_LATER", "60"))  # deadlines, not assertions
-TIERS = ["request/1", "parse/1", "front/1", "work/1", "store/2", "format/1", "number/1", "throwing/1"]
-RULES = ["survive_load:request/1 element(1,arg(1))", "fun ({survive_load,request,[{Op,_}]}) -> Op; (_) -> undefined end",
-         "survive_load:work/1 element(1,arg(1))", "survive_load:store/2 arg(1)"]
 NO_SPINNING = ["+sbwt", "none", "+sbwtdcpu", "none", "+sbwtdio", "none"]  # this machine may have other load
-TRIES = 5  # kprof-top found the node too busy to attach, and exited; try again
 BEGIN, END = "<!-- survive: made by make survive -->", "<!-- survive: end -->"
 
 
 class Died(Exception):
     """The node has crashed."""
-
-
-def tier_options(functions):
-    return [x for f in functions for x in ("-t", "%s=survive_load:%s" % (f.split("/")[0], f))]
-
-
-class Round:
-    """One attach, or two, on a node; stops everything that it started."""
-
-    def __init__(self, node, rng, counts):
-        self.node, self.rng, self.counts = node, rng, counts
-        self.kps, self.proxies, self.screens, self.tight, self.end_word = [], [], [], False, "-"
-
-    def name(self, cut=False):
-        if not cut:
-            return self.node.name
-        p = Proxy(self.node.port())
-        self.proxies.append(p)
-        return "%s:%d" % (self.node.name, p.port)
-
-    def options(self, *more):
-        functions = TIERS[:1] + self.rng.sample(TIERS[1:], self.rng.randint(1, len(TIERS) - 1))
-        rule = self.rng.choice(RULES + [None])
-        cost = self.rng.choice([["--max-overhead", "none"], []])
-        return [*tier_options(functions), *(["-i", rule] if rule else []), *cost, *more]
-
-    def start(self, *options, env=None, **kw):
-        self.counts["attaches"] += 1
-        k = kp.Kp("--batch", "--format", "json", "-d", "200ms", *options, self.name(**kw), env=env)
-        self.kps.append(k)
-        return k
-
-    def attached(self, *more, env=None):
-        """A kprof-top that traces and has received calls."""
-        options, cut = self.options(*more), self.rng.random() < 0.2
-        for _ in range(TRIES):
-            k = self.start(*options, env=env, cut=cut)
-            kp.until(LATER_S, lambda: k.proc.poll() is not None or any(r["tracing"] and r["calls"]["received"] for r in k.rows), what=k.saw)
-            if k.proc.poll() is None:
-                return k
-            assert k.wait() == 1 and "too busy" in k.stderr, k.saw()
-            self.counts["refused"] += 1
-        raise AssertionError("too busy, %d times: %s" % (TRIES, k.saw()))
-
-    def a_while(self, most_s=1.0):
-        time.sleep(self.rng.uniform(0, most_s))  # a random time is part of the test; nothing is awaited
-
-    def tight_loop(self):
-        self.tight = True
-        self.node.eval("tight:start()")
-
-    def opened(self, k):
-        """The breaker has opened, or sampling prevented it (or the run is over)."""
-        kp.until(LATER_S, lambda: k.proc.poll() is not None or any(r["breaker"]["trips"] for r in k.rows) or
-                 sum(1 for r in k.rows if r["calls"]["received"]) > 15, what=k.saw)
-        self.counts["trips"] += any(r["breaker"]["trips"] for r in k.rows)
-
-    def untraced(self):
-        kp.until(LATER_S, lambda: not self.traced(), 0.1, what="still traced")
-
-    def traced(self):
-        return self.node.eval(
-            "[x || F <- [fun() -> erlang:trace_info({survive_load,request,1}, traced) end | [fun() -> catch trace:info(S, {survive_load,request,1}, traced) end "
-            "|| erlang:function_exported(trace, info, 3), {_, _} = S <- trace:session_info(all)]], {traced, local} <- [F()]] =/= []")
-
-    def ends(self, k):
-        """Ends it in one of several ways."""
-        how = self.rng.choice(["INT", "TERM", "KILL", "KILL"] + ["cut"] * (2 if self.proxies else 0))
-        self.end_word = how
-        if how == "cut":
-            k.proc.send_signal(signal.SIGCONT)
-            for p in self.proxies:
-                p.cut()
-                p.close()
-            assert k.wait(LATER_S) == 1, k.saw()
-        else:
-            k.proc.send_signal(signal.SIGCONT)
-            k.proc.send_signal(getattr(signal, "SIG" + how))
-            self.over(k, how)
-
-    def over(self, k, how):
-        status = k.wait(LATER_S)
-        wanted = {"KILL": (-signal.SIGKILL, 0, 1)}.get(how, (0, 1, -signal.SIGINT, -signal.SIGTERM))
-        assert status in wanted, "ended with %s: %s" % (status, k.saw())
-
-    def close(self):
-        for t in self.screens:
-            t.close()
-        for p in self.proxies:
-            p.close()
-        for k in self.kps:
-            if k.proc.poll() is None:
-                kp.kill_pid(k.proc)
-            k.rows, k.lines = [], []
-        if self.tight and self.node.proc.poll() is None:
-            self.node.eval("tight:stop()", LATER_S)
-
-
-# ---- the ways to use it ------------------------------------------------------------------------------------------
-
-def plain(r):
-    k = r.attached()
-    r.a_while()
-    r.ends(k)
-
-
-def sampled(r):
-    k = r.attached("--sample", "1/%d" % r.rng.choice([2, 4, 8]))
-    r.a_while()
-    r.ends(k)
-
-
-def part_of_the_time(r):
-    """The patterns are set and removed several times a second, if requests are not too long for it."""
-    k = r.attached("--sample", "1/2", "--max-overhead", "5", *r.rng.choice([[], ["-e", "none"], ["--returns", "full"]]), env={"KPROF_TEST_PART_COST": "1"})
-    part_time = lambda: any(row["sample_why"] == "part-time" for row in k.rows)  # noqa: E731
-    kp.until(LATER_S, lambda: k.proc.poll() is not None or part_time() or k.rows[-1]["elapsed_s"] > 8, what=k.saw)
-    r.counts["part_time"] += part_time()
-    r.a_while()
-    r.ends(k)
-
-
-def full_returns(r):
-    k = r.attached("--returns", "full")
-    r.a_while()
-    r.ends(k)
-
-
-def no_entry(r):
-    k = r.attached("-e", "none")
-    r.a_while()
-    r.ends(k)
-
-
-def slow_arguments(r):
-    k = r.attached("--slow", "1ms", "--slow-args")
-    r.a_while()
-    r.ends(k)
-
-
-def limited(r):
-    """A limit so low that sampling is adjusted."""
-    k = r.attached("--max-rate", "%d/s" % r.rng.choice([20, 200]), "--max-overhead", r.rng.choice(["1", "none"]))
-    kp.until(LATER_S, lambda: k.proc.poll() is not None or k.rows[-1]["sample"] > 1 or k.rows[-1]["breaker"]["trips"] or k.rows[-1]["elapsed_s"] > 5, what=k.saw)
-    r.ends(k)
-
-
-def overload(r):
-    """A loop on all schedulers: the breaker opens, or sampling prevents it; in some rounds the loop ends first, in
-    others kprof-top."""
-    k = r.attached("-t", "tight=tight:request/1", "-t", "inner=tight:tier/1", "--cooldown", "1s", *r.rng.choice([["--max-age", "1ms"], []]))
-    r.tight_loop()
-    r.opened(k)
-    r.a_while(1.5)
-    r.ends(k)
-
-
-def overload_of_all(r):
-    """The same without an entry: there is nothing to sample."""
-    k = r.attached("-t", "tight=tight:request/1", "-e", "none", "--cooldown", "1s")
-    r.tight_loop()
-    r.opened(k)
-    r.a_while()
-    r.ends(k)
-
-
-def stopped(r):
-    """Silent for longer than the lease: tracing pauses and continues, or the agent ends."""
-    k = r.attached(env={"KPROF_LEASE": "1s"})
-    k.proc.send_signal(signal.SIGSTOP)
-    r.untraced()
-    if r.rng.random() < 0.5:
-        k.proc.send_signal(signal.SIGCONT)
-        seen = len(k.rows)
-        kp.until(LATER_S, lambda: len(k.rows) > seen + 3 or k.proc.poll() is not None, what=k.saw)
-    r.ends(k)
-
-
-def reloaded(r):
-    k = r.attached("-t", "reloaded:work/1")
-    r.node.eval("reloaded:reload()")
-    r.a_while(2)
-    r.ends(k)
-
-
-def built_in(r):
-    k = r.attached("-t", "lookup=ets:lookup/2")
-    r.a_while()
-    r.ends(k)
-
-
-def preset(r):
-    k = r.start("--preset", "gen_server:survive_load")
-    k.tracing(LATER_S)
-    r.a_while()
-    r.ends(k)
-
-
-def own_end(r):
-    k = r.start(*r.options("--duration", "%dms" % r.rng.randint(300, 900)))
-    r.end_word = "itself"
-    r.over(k, "itself")
-
-
-def hasty(r):
-    """Ended at any time, also while the agent is loaded."""
-    k = r.start(*r.options())
-    r.a_while(0.6)
-    r.ends(k)
-
-
-def two(r):
-    """Both work from OTP 27 on; below, one is refused."""
-    both = [r.start(*r.options()), r.start(*r.options())]
-    r.a_while(1.5)
-    for k in both:
-        if k.proc.poll() is None:
-            r.ends(k)
-        assert k.wait(LATER_S) in (0, 1, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT), k.saw()
-
-
-def press(r, t, key):
-    """One typical action. tests/screen checks its result, so this does not wait long for it."""
-    if key == "t":
-        t.keys("t")
-        t.wait_for("TRACING OFF", LATER_S)
-        r.a_while(0.4)
-        t.keys("t")
-        t.wait_for("TRACING ON", LATER_S)
-    elif key == "I":
-        t.keys("Home", "I")
-        t.wait_for(re.compile(r"\d+ calls captured|not called within|NAMES of these|captured|paused"), LATER_S)
-        t.keys(r.rng.choice(["Enter", "Escape"]))
-        t.keys("Escape")
-    elif key == "a":
-        t.keys("a")
-        t.wait_for(re.compile(r"^\d+ functions of \d+ modules", re.M), LATER_S)
-        t.keys("survive_load" + r.rng.choice(["num", "idl", "read", "poll"]))
-        r.a_while(1.2)  # calls per second are counted in the meantime
-        t.keys("Tab", r.rng.choice(["Enter", "Escape"]))
-        t.keys("Escape")
-    elif key == "P":
-        t.keys("P")  # the menu opens when the node has answered, unless a dialog is open then
-        t.wait_for(re.compile(r"Presets for this node|cannot|not connected|presets for this node are ready"), LATER_S)
-        t.keys("Escape")
-    elif key == "O":
-        t.keys("O")
-        r.a_while(0.3)
-        t.keys("Enter")
-        r.a_while(0.3)
-        t.keys("Escape", "Escape")
-    else:
-        t.keys(*{"y": ("y",), "+": ("+",), "-": ("-", "-"), "E": ("E", "Home", "Down", "Enter"), "d": ("End", "d", "y")}[key])
-        r.a_while(0.3)
-
-
-def screen(r):
-    """A real screen: tracing off and on, captures, counters of the picker, other entries; ended with q, or killed."""
-    r.counts["attaches"] += 1
-    r.counts["screens"] += 1
-    t = kp.Tmux(100, 30, command=[kp.PROGRAM, *tier_options(TIERS), "-i", RULES[0], r.node.name])
-    r.screens.append(t)
-    t.wait_for(re.compile(r"^\W*request\b.*[1-9]", re.M), LATER_S)
-    pid = t.pid_of()
-    for key in ["t"] + r.rng.sample(["t", "I", "I", "a", "O", "P", "y", "+", "-", "E"], r.rng.randint(1, 3)):
-        press(r, t, key)
-    r.end_word = how = r.rng.choice(["q", "q", "INT", "TERM", "KILL"])
-    if how == "q":
-        t.keys("Escape", "q")
-    else:
-        os.kill(pid, getattr(signal, "SIG" + how))
-    kp.until(LATER_S, lambda: t.get("pane_dead") == "1", what=lambda: "its end: " + t.screen())
-
-
-WAYS = [plain, sampled, part_of_the_time, full_returns, no_entry, slow_arguments, limited, overload, overload_of_all, stopped, reloaded, built_in, preset, own_end, hasty, two, screen, screen]
-
-
-def without(r):
-    """Nobody attaches."""
-    time.sleep(r.rng.uniform(0.5, 2))
 
 
 # ---- the node ---------------------------------------------------------------------------------------------------
@@ -323,7 +37,7 @@ class World:
 
     def __init__(self, otp, seed):
         self.otp, self.seed, self.node = otp, seed, None
-        self.counts = {"attaches": 0, "trips": 0, "screens": 0, "refused": 0, "requests": 0, "part_time": 0}
+        self.counts = dict.fromkeys(COUNTED, 0)
         self.fresh()
 
     def fresh(self):
@@ -501,6 +215,8 @@ def main():
     for r in results:
         print("OTP %(otp)d (erts %(erts)s): %(passed)d rounds survived" % r +
               ", %(attaches)d attaches, %(screens)d screens, %(trips)d trips, %(part_time)d for part of the time, %(requests)d requests answered" % r["counts"] +
+              "\n  %(sampled)d with stack samples, %(full)d full traces, %(mailbox)d with mailbox times, %(polls)d with polls of hanging requests, "
+              "%(vm_events)d with VM events, %(tables)d process tables" % r["counts"] +
               "".join("\n  died in round %d: %s" % d for d in r["deaths"]))
     if a.results and results:
         note(a.results, told(results, a))

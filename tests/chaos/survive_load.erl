@@ -3,7 +3,7 @@
 %% functions.
 -module(survive_load).
 -behaviour(gen_server).
--export([start/0, settle/1, errors/0, left/1, dirty/0, figures/0]).
+-export([start/0, hang/2, settle/1, errors/0, left/1, ours/1, dirty/0, figures/0]).
 -export([request/1, parse/1, front/1, work/1, store/2, format/1, number/1, throwing/1]). % tiers
 -export([client/1, poller/2, reader/1, hasher/0, collector/0, births/0, linked/0, ports/0, sleeper/2, wake/2, loader/1, timers/0, spinner/0, worker/0, idler/1, long_queue/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, log/2]).
@@ -80,18 +80,26 @@ client(N) ->
     C = persistent_term:get(?MODULE),
     case counters:get(C, ?PAUSED) of
         0 ->
-            counters:add(C, ?ASKED, 1),
-            try ?MODULE:request({op(N), N}) of
-                {ok, N, _} -> counters:add(C, ?ANSWERED, 1);
-                _ -> wrong(C)
-            catch
-                _:_ -> wrong(C)
-            end,
+            one(C, op(N), N),
             pause(1 + N rem 4);
         _ ->
             pause(5)
     end,
     client(N + ?CLIENTS).
+
+one(C, Op, N) ->
+    counters:add(C, ?ASKED, 1),
+    try ?MODULE:request({Op, N}) of
+        {ok, N, _} -> counters:add(C, ?ANSWERED, 1);
+        _ -> wrong(C)
+    catch
+        _:_ -> wrong(C)
+    end.
+
+%% Slow requests, at the same time; the worker that serves one sleeps. Others wait behind them.
+hang(Times, Ms) ->
+    C = persistent_term:get(?MODULE),
+    length([spawn(fun() -> one(C, {hang, Ms}, N) end) || N <- lists:seq(1, Times)]).
 
 wrong(C) ->
     counters:add(C, ?WRONG, 1),
@@ -136,7 +144,8 @@ worker_name(I) -> element(I, {survive_worker_1, survive_worker_2, survive_worker
 
 worker() ->
     receive
-        {work, From, {_, N} = X} ->
+        {work, From, {Op, N} = X} ->
+            pause(case Op of {hang, Ms} -> Ms; _ -> 0 end),
             N rem 20 =:= 0 andalso prim_file:read_file_info("/tmp"),
             gen_server:reply(From, ?MODULE:work(X))
     end,
