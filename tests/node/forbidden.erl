@@ -7,12 +7,31 @@
 -export([start/1, phase/1, calls/0, told/0, seen/0]).
 -export([collect/1, sit/0]).
 
--define(SITTERS, 400).
+-define(SITTERS, 1500). % more than the documented limits of any phase
 -define(AGAIN_MS, 100).
 -define(HANDFUL, 25). % number of idle processes, which take no part in requests
 
 %% These are read under the lock of the process, without a signal to it (unless it is running).
 -define(CHEAP, [sequential_trace_token, status, reductions, heap_size, registered_name, initial_call]).
+
+%% What PROTOCOL.md documents ("Stacks", "Processes"): from how many sitters an item may be read in this phase, after so
+%% many ms. `{again, Item}`: more than once. Values without a signal may be read from all; stacks from the 100 that are
+%% chosen in each period of 5 s; the present function from the 200 rows of each round of 2 s (the second: after 0.5 s),
+%% and heaps again only if these processes have run, for example to answer that.
+documented(<<"stacks">>, {process_info, Item}, Ms) ->
+    limit(Item, [current_stacktrace, garbage_collection, dictionary], 100 * (1 + Ms div 5000));
+documented(<<"processes">>, {again, {process_info, Item}}, Ms) when Item =/= message_queue_len -> 200 * (2 + Ms div 2000);
+documented(<<"processes">>, {process_info, garbage_collection}, _) -> infinity;
+documented(<<"processes">>, {process_info, Item}, Ms) ->
+    limit(Item, [current_function, current_stacktrace, dictionary], 200 * (2 + Ms div 2000));
+documented(_, {again, _}, _) -> infinity;
+documented(_, _, _) -> ?HANDFUL.
+
+limit(Item, Signaled, N) ->
+    case lists:member(Item, [group_leader, message_queue_len, message_queue_data, garbage_collection_info]) of
+        true -> infinity;
+        false -> case lists:member(Item, Signaled) of true -> N; false -> ?HANDFUL end
+    end.
 
 start(Otp) ->
     Self = self(),
@@ -22,7 +41,7 @@ start(Otp) ->
         set(watched()),
         is_blinded(Otp) andalso erlang:send_after(?AGAIN_MS, self(), again),
         Self ! {started, self()},
-        collect(#{otp => Otp, phase => start, before => maps:from_keys([self() | processes()], yes), sitters => maps:from_keys(Sitters, yes),
+        collect(#{otp => Otp, phase => start, since => now_ms(), before => maps:from_keys([self() | processes()], yes), sitters => maps:from_keys(Sitters, yes),
                   agent => #{}, calls => 0, seen => #{}, found => #{}, asked => #{}})
     end),
     receive {started, P} -> ?SITTERS end.
@@ -74,7 +93,7 @@ collect(S) ->
             set([MFA || {M, F, A} = MFA <- watched(), erlang:is_builtin(M, F, A)]),
             erlang:send_after(?AGAIN_MS, self(), again),
             ?MODULE:collect(S);
-        {From, {phase, Name}} -> From ! {?MODULE, ok}, ?MODULE:collect(S#{phase := Name, asked := #{}});
+        {From, {phase, Name}} -> From ! {?MODULE, ok}, ?MODULE:collect(S#{phase := Name, since := now_ms(), asked := #{}});
         {From, calls} -> From ! {?MODULE, maps:get(calls, S)}, ?MODULE:collect(S);
         {From, seen} -> From ! {?MODULE, maps:get(seen, S)}, ?MODULE:collect(S);
         {From, told} ->
@@ -162,14 +181,21 @@ asked(_, _, _, S) -> S.
 
 %% The idle processes represent all processes that take no part in traced requests.
 many(P, Item, Who, #{sitters := Sitters, asked := Asked} = S) when is_map_key(P, Sitters) ->
-    Who1 = maps:get({Item, Who}, Asked, #{}),
-    Who2 = Who1#{P => yes},
-    S1 = S#{asked := Asked#{{Item, Who} => Who2}},
-    case map_size(Who2) > ?HANDFUL of
-        true -> found(text("~0tp of all processes", Item), Who, S1);
-        false -> S1
+    case maps:get({Item, Who}, Asked, #{}) of
+        #{P := _} -> one(P, {again, Item}, Who, S);
+        _ -> one(P, Item, Who, S)
     end;
 many(_, _, _, S) -> S.
+
+one(P, Item, Who, #{asked := Asked, phase := Phase, since := Since} = S) ->
+    Of = (maps:get({Item, Who}, Asked, #{}))#{P => yes},
+    S1 = S#{asked := Asked#{{Item, Who} => Of}},
+    case map_size(Of) > documented(Phase, Item, now_ms() - Since) of
+        true -> found(text("~0tp of all processes", Item), Who, S1);
+        false -> S1
+    end.
+
+now_ms() -> erlang:monotonic_time(millisecond).
 
 text(Format, Item) -> iolist_to_binary(io_lib:format(Format, [Item])).
 

@@ -16,9 +16,8 @@ def phase(n, name):
     n.eval('forbidden:phase(<<"%s">>)' % name)
 
 
-def nothing_is_done(n, name):
-    """Tracing is off: running operations have some time to end (no more calls arrive); after that, no call may
-    arrive."""
+def quiet(n):
+    """Running operations have some time to end: no more calls arrive."""
     last = [n.eval("forbidden:calls()"), time.monotonic()]
     end = last[1] + 10
     while time.monotonic() < min(last[1] + 0.5, end):
@@ -26,6 +25,11 @@ def nothing_is_done(n, name):
         calls = n.eval("forbidden:calls()")
         if calls != last[0]:
             last = [calls, time.monotonic()]
+
+
+def nothing_is_done(n, name):
+    """Tracing is off: after the end of running operations, no call may arrive."""
+    quiet(n)
     phase(n, name)
     time.sleep(ABSENT_S)  # time in which nothing forbidden may happen
 
@@ -77,6 +81,47 @@ def screen(n):
     clean(n)
 
 
+def asks(n, t, name, keys, words):
+    """A screen that reads all processes, but asks only as many as PROTOCOL.md documents (documented/3 of forbidden.erl)."""
+    before = n.eval("forbidden:seen()").get("question", 0)
+    phase(n, name)
+    for key, what in zip(keys, words):
+        t.keys(key)
+        t.wait_for(what, LATER_S)
+    time.sleep(ABSENT_S)  # more rounds
+    t.keys("Escape", "Escape")
+    t.wait_for(re.compile(r"^TIER\b", re.M), LATER_S)
+    quiet(n)
+    assert n.eval("forbidden:seen()")["question"] > before + 10, "no process was asked in " + name
+
+
+def tools(n):
+    """Stack samples, the process table, why a tier has calls or none, findings, a full trace."""
+    phase(n, "before the tools")
+    with kp.Tmux(100, 30, command=[kp.PROGRAM, *tiers(*ALL), "--max-overhead", "none", n.name]) as t:
+        t.wait_for(re.compile(r"^\W*request\b.*[1-9]", re.M), LATER_S)
+        asks(n, t, "stacks", ("F", "Enter"), ("Sample the stacks of", re.compile(r"^SAMPLING .* processes", re.M)))
+        asks(n, t, "processes", ("U", ""), (re.compile(r"^\d+ processes", re.M), re.compile(r"^\d+ processes, \+\d", re.M)))
+        phase(n, "why")
+        t.keys("Home", "Down", "y")
+        t.wait_for(re.compile(r"\bcalled \d+/s|not called"), LATER_S)
+        t.keys("Y")
+        t.wait_for("FINDINGS", LATER_S)
+        t.keys("Escape")
+        t.wait_for(re.compile(r"^TIER\b", re.M), LATER_S)
+        phase(n, "full trace")
+        t.keys("Home", "x")
+        t.wait_for("the next ", LATER_S)
+        t.keys("Enter")
+        t.wait_for("CALL TREE of", LATER_S)
+        t.keys("Escape", "Escape")
+        t.wait_for("TRACING ON", LATER_S)
+        phase(n, "q after the tools, end")
+        t.keys("q")
+        kp.until(LATER_S, lambda: t.get("pane_dead") == "1", what=t.screen)
+    clean(n)
+
+
 def killed(n):
     phase(n, "before kill -9")
     k = attach(n, *tiers(*ALL), "-i", RULE)
@@ -92,7 +137,7 @@ def test_nothing_forbidden_is_used(otp):
     with workload_node(otp) as n:
         n.eval("workload:load(4,5)")
         n.eval("forbidden:start(%d)" % otp)
-        for part in (limits, trip, screen, killed):
+        for part in (limits, trip, screen, tools, killed):
             before = n.eval("forbidden:seen()")
             part(n)
             seen = n.eval("forbidden:seen()")
