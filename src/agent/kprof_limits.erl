@@ -8,7 +8,7 @@
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
 
--type evaluated() :: #{now := integer(), events := integer(), weighted := integer(), run_ns := integer()}.
+-type evaluated() :: #{now := integer(), events := integer(), weighted := integer(), beyond := integer(), run_ns := integer()}.
 
 -define(NUDGED_MS, 20). % minimum time between two evaluations
 -define(SAY_MS, 2000). % minimum time between two events that report the limit in use
