@@ -32,7 +32,7 @@ struct agent_request_config {
 
 struct agent_request_called { /* answer to agent_request_why */
     bool no_function;
-    char held[200]; /* not empty: the reason why its calls are not counted */
+    char held[200];                       /* not empty: the reason why its calls are not counted */
     uint64_t called, in_request, outside; /* calls in the second that was counted */
 };
 
