@@ -338,7 +338,7 @@ check-chaos:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
 	@python3 tests/chaos/chaos.py --rounds 4 --seed 8 --stop 2
-# Seven rounds on each OTP, always the same: with this seed every way to use kprof-top occurs.
+# Seven rounds on each OTP, always the same: with this seed most ways to use kprof-top occur.
 check-survive:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh

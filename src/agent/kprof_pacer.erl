@@ -16,7 +16,7 @@
 start(Relay, Controller, Counters) -> spawn_opt(?MODULE, init, [Relay, Controller, Counters], [link, {priority, high}, {max_heap_size, 0}]).
 
 -spec init(pid(), pid(), atomics:atomics_ref()) -> no_return().
-init(Relay, Controller, Counters) -> pace(#p{relay = Relay, controller = Controller, counters = Counters, ticket = kprof_node:ticket(), at = erlang:monotonic_time()}).
+init(Relay, Controller, Counters) -> pace(#p{relay = Relay, controller = Controller, counters = Counters, word = erlang:system_info(trace_control_word), ticket = kprof_node:ticket(), at = erlang:monotonic_time()}).
 
 pace(#p{ms = Ms} = P) ->
     receive
@@ -53,9 +53,10 @@ limited(Tries, P) ->
         false -> limited_from(Word, P)
     end.
 
-%% Without a limit: that of another agent stays.
+%% Without a limit: one that this pacer has set, or found when it began, is removed; that of another agent stays.
 limited_from(Word, #p{block = none, word = Before} = P) ->
-    P#p{word = case kprof_spec:is_limited(Before) of true -> element(2, kprof_spec:allow(none, Word)); false -> Word end};
+    kprof_spec:is_limited(Before) andalso kprof_spec:allow(none, Word),
+    P#p{word = 0};
 limited_from(Word, #p{block = {Size, Events}, counters = C, word = Before} = P) ->
     {Until, Now} = kprof_spec:allow(Size, Word),
     case kprof_spec:beyond(Size, Before, Until) of

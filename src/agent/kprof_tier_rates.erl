@@ -56,7 +56,9 @@ begun(#s{tracing = Tracing, tier_rates = #tier_rates{rates = Rates}, session = S
     All = [MFA || MFA <- Called, is_map_key(MFA, Set)],
     Known = maps:with(All, Rates),
     Resting = S#s.tier_rates#tier_rates.resting,
-    Free = [MFA || MFA <- lists:sublist(turn(All, S#s.tier_rates#tier_rates.from), ?TIERS), lists:member(MFA, Resting) orelse kprof_call_count:call_count(Session, MFA) =:= none],
+    Vm = kprof_hazard:vm(),
+    Turn = [MFA || MFA <- lists:sublist(turn(All, S#s.tier_rates#tier_rates.from), ?TIERS), kprof_patterns:held(MFA, Vm) =:= none],
+    Free = [MFA || MFA <- Turn, lists:member(MFA, Resting) orelse kprof_call_count:call_count(Session, MFA) =:= none],
     S1 = kprof_cleanup_plan:share(S#s{counting = (Free -- Resting) ++ Counting}),
     Before = [{MFA, counted_from(Session, MFA)} || MFA <- Free],
     S1#s{tier_rates = S1#s.tier_rates#tier_rates{slice = {on, Before}, rates = Known, from = S#s.tier_rates#tier_rates.from + ?TIERS}}.

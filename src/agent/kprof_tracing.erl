@@ -349,7 +349,9 @@ stepped(_, S, _) ->
 counting(#s{count = none, tracing = #tracing{paused = Paused, specs = Specs}, session = Session, relay = Relay} = S0) when
     Relay =/= none, Paused =:= overload orelse Paused =:= slow_start
 ->
-    Count = kprof_call_count:new(Session, [{Ix, MFA} || {Ix, MFA, _} <- Specs], kprof_cost:count_ns(S0#s.cost), erlang:monotonic_time()),
+    Vm = kprof_hazard:vm(),
+    Counted = [{Ix, MFA} || {Ix, MFA, _} <- Specs, kprof_patterns:held(MFA, Vm) =:= none],
+    Count = kprof_call_count:new(Session, Counted, kprof_cost:count_ns(S0#s.cost), erlang:monotonic_time()),
     count_step(kprof_cleanup_plan:share(S0#s{count = Count}));
 counting(S) ->
     S.
@@ -429,7 +431,9 @@ apply_config(Config, Specs, #s{tracing = #tracing{trace_config = Old, on = On}} 
             true -> quiet(S);
             false -> S
         end,
-    Taken = kprof_patterns:held_back(Specs, kprof_hazard:vm()) ++ kprof_patterns:taken(S1#s.session, Specs, S1#s.tracing#tracing.set),
+    %% What is set already is replaced: to remove it now is what harms others.
+    New = [Spec || {_, MFA, _} = Spec <- Specs, not is_map_key(MFA, S1#s.tracing#tracing.set)],
+    Taken = kprof_patterns:held_back(New, kprof_hazard:vm()) ++ kprof_patterns:taken(S1#s.session, Specs, S1#s.tracing#tracing.set),
     Ours = [Spec || {Ix, _, _} = Spec <- Specs, not lists:keymember(Ix, 1, Taken)],
     S2 = S1#s{tracing = S1#s.tracing#tracing{trace_config = Config, specs = Ours}},
     On andalso unlimited(S2), % a limit belongs to the patterns

@@ -180,7 +180,7 @@ int agent_request_why(struct session *s, uint16_t ix, struct agent_request_calle
     if (rc == 0) {
         if (etf_is_atom(&q.c, "nofunction"))
             out->no_function = true;
-        else if (!agent_call_reason(&q, out->held, sizeof out->held) &&
+        else if ((!agent_call_reason(&q, out->held, sizeof out->held) || !out->held[0]) &&
                  (!etf_tuple(&q.c, &arity) || arity != 4 || !etf_is_atom(&q.c, "called") ||
                   !etf_u64(&q.c, &out->called) || !etf_u64(&q.c, &out->in_request) ||
                   !etf_u64(&q.c, &out->outside)))
