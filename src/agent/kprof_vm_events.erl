@@ -107,11 +107,9 @@ init(Controller, To) ->
         {session, Session} -> loop(switched(true, #e{session = Session, to = To, controller = Ref}))
     end.
 
-loop(#e{controller = Ref, session = Session} = E) ->
+loop(#e{controller = Ref} = E) ->
     receive
-        {'DOWN', Ref, _, _, _} ->
-            kprof_spec:end_session(Session), % relay or guardian may do it at the same time
-            exit(normal);
+        {'DOWN', Ref, _, _, _} -> leave(E);
         again -> loop(switched(E#e.wanted, E#e{calm = false}));
         {switch, On} when E#e.calm -> loop(E#e{wanted = On});
         {switch, On} -> loop(switched(On, E#e{wanted = On}));
@@ -119,7 +117,24 @@ loop(#e{controller = Ref, session = Session} = E) ->
         _ -> loop(E)
     end.
 
-switched(On, #e{session = Session} = E) ->
+-spec leave(#e{}) -> no_return().
+leave(#e{session = Session}) ->
+    kprof_spec:end_session(Session), % relay or guardian may do it at the same time
+    exit(normal).
+
+%% For each setting the VM stops all schedulers, and waits, without a limit, for one that is in a long native function: the node
+%% would stand still until this function ends. erlang:memory/1 waits for all schedulers, too, but stops none. Therefore the settings
+%% are changed when it has ended: then only a native function that begins at this moment stops the node.
+switched(On, #e{session = Session, controller = Ref} = E) ->
+    case kprof_node:spawn_if_room(fun() -> erlang:memory(total) end, [link, monitor, {priority, high}]) of
+        none ->
+            ok;
+        {_, Asked} ->
+            receive
+                {'DOWN', Asked, _, _, _} -> ok;
+                {'DOWN', Ref, _, _, _} -> leave(E)
+            end
+    end,
     Word = erlang:system_info(wordsize),
     kprof_spec:system(Session, [{What, if On -> Value; true -> false end} || {What, Value} <- settings(Word)]),
     E#e{on = On}.

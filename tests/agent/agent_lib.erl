@@ -5,7 +5,7 @@
     reaped/1, ask/2, asked/2, beam/1, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, batches/1, calls/1,
     payloads/2, numbers/2, receive_off/0, run_forever/2, stop_workers/1, forget_beats/0, seed/0, run_forever_tight/1, sample_told/0, beat_now/1,
     beat_now/2, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, drain/0, other_owner/2, owner/3, now_ms/0, token_of/1,
-    isolated/1, set_now/1, some_load/1
+    isolated/1, set_now/1, some_load/1, vm_event_receivers/1, vm_events_switched/1
 ]).
 
 -include("agent.hrl").
@@ -233,3 +233,13 @@ own() ->
         {kh, At, #{gap := Gap}} -> pass_on({gap, At, Gap}), own();
         _ -> own()
     end.
+
+%% The processes of the agent that receive events of the VM.
+vm_event_receivers(T) ->
+    [P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_agent_00, vm_events_init, 2}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]].
+
+%% They have switched the events on or off, as the last heartbeat says: they wait for messages, not for a process that they start
+%% before that, which is linked to them.
+vm_events_switched(T) ->
+    Rests = [{status, waiting}, {message_queue_len, 0}, {links, []}],
+    [] =:= [P || P <- vm_event_receivers(T), rpc:call(T, erlang, process_info, [P, [What || {What, _} <- Rests]]) =/= Rests].

@@ -14,7 +14,7 @@
 -export([queues/0, fill/0]). % events of the VM
 -export([cuts/1]).
 -export([suspend/1, waits/1]). % of the code server
--export([blocks/2, block/2]). % of a scheduler
+-export([blocks/2, block/2, blocked/1, waking/0, blocking/2]). % of a scheduler
 -export([canceled/3]). % of a capture
 -export([traces_others/1]).
 
@@ -554,6 +554,30 @@ block(Ms, To) ->
     erts_debug:set_internal_state(available_internal_state, true),
     erts_debug:set_internal_state(sleep, Ms),
     To ! ends.
+
+%% A process that blocks the last scheduler, like a long native function, until its waker is killed; then it sends `ends`.
+%% -> {it, its waker}, when it is blocked. What is in the queue of a blocked scheduler waits (a request of another node, too) until
+%% another scheduler looks for work. A scheduler that sleeps does not look, so the waker wakes the first one all the time: this one
+%% takes from all queues, while the VM may exclude others that had little work.
+blocked(To) ->
+    Waker = spawn_opt(?MODULE, waking, [], [{scheduler, 1}]),
+    true = register(agent_load_waker, Waker),
+    P = spawn_opt(?MODULE, blocking, [self(), To], [{scheduler, erlang:system_info(schedulers_online)}]),
+    receive {blocked, P} -> {P, Waker} end.
+
+waking() -> receive after 1 -> waking() end.
+
+%% It answers nothing between the native functions either: it is not scheduled out for more than a thousand of them (4000
+%% reductions), which is longer than a test may take.
+blocking(Caller, To) ->
+    erts_debug:set_internal_state(available_internal_state, true),
+    Caller ! {blocked, self()},
+    sleeping(),
+    To ! ends.
+
+sleeping() ->
+    erts_debug:set_internal_state(sleep, 500),
+    whereis(agent_load_waker) =:= undefined orelse sleeping().
 
 %% Begins a capture in the common trace, and cancels it. Held: its process is suspended then. -> how long that takes (ms)
 canceled(MFA, Walker, Held) ->

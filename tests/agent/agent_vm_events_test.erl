@@ -3,7 +3,7 @@
 -export([tests/0]).
 
 -include("agent.hrl").
--import(agent_lib, [start/1, start/2, ask/2, trace_config/1, traced/2, finish/2, receive_off/0, forget_beats/0, nothing_left/1, gone/1, told_gone/0, token_of/1, drain/0, now_ms/0]).
+-import(agent_lib, [start/1, start/2, ask/2, trace_config/1, traced/2, finish/2, receive_off/0, forget_beats/0, nothing_left/1, gone/1, told_gone/0, token_of/1, drain/0, now_ms/0, vm_event_receivers/1, vm_events_switched/1]).
 
 tests() ->
     [
@@ -12,6 +12,7 @@ tests() ->
         {vm_events_end_with_the_lease, fun vm_events_end_with_the_lease/1},
         {vm_events_do_not_flood, fun vm_events_do_not_flood/1},
         {vm_events_rest_after_a_flood, fun vm_events_rest_after_a_flood/1},
+        {vm_events_do_not_stop_the_node, fun vm_events_do_not_stop_the_node/1},
         {vm_events_end_while_there_are_many, fun vm_events_end_while_there_are_many/1},
         {sessions_end_with_the_agent, fun sessions_end_with_the_agent/1},
         {sessions_end_after_the_tokens, fun sessions_end_after_the_tokens/1}
@@ -31,7 +32,8 @@ agents_sessions(T) ->
 %% Waits until they are on, or off. A VM before OTP 28 has none.
 on(T) ->
     told_state(if_here(1, 2)),
-    ?soon(fun() -> length(sessions(T)) =:= if_here(1, 0) end).
+    ?soon(fun() -> length(sessions(T)) =:= if_here(1, 0) end),
+    ?soon(fun() -> vm_events_switched(T) end).
 off() -> told_state(if_here(0, 2)).
 ended(T) -> ?soon(fun() -> sessions(T) =:= [] end).
 
@@ -42,7 +44,7 @@ told_state(State) ->
 
 %% What the VM has reported to the agent's process makes it run.
 reductions(T) ->
-    [rpc:call(T, erlang, process_info, [P, reductions]) || P <- rpc:call(T, erlang, processes, []), {_, {kprof_agent_00, vm_events_init, 2}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]].
+    [rpc:call(T, erlang, process_info, [P, reductions]) || P <- vm_event_receivers(T)].
 
 if_here(Yes, No) -> case here() of true -> Yes; false -> No end.
 
@@ -86,6 +88,7 @@ vm_events_end_with_tracing(T) ->
     forget_beats(),
     ok = ask(K, {tracing, false}),
     off(),
+    ?soon(fun() -> vm_events_switched(T) end),
     Before = reductions(T),
     P = long_queue(T, 2000),
     receive {kv, _, _, _} = Late -> error(Late) after 1200 -> ok end,
@@ -151,7 +154,7 @@ vm_events_rest_after_a_flood(T) ->
                 receive {kv, _, _, _} -> true after 500 -> false end
             end,
             ?soon(Told),
-            [Receiver] = [P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_agent_00, vm_events_init, 2}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]],
+            [Receiver] = vm_event_receivers(T),
             %% all of a second, whenever it begins
             Flooded = now_ms(),
             [Receiver ! {monitor, self(), long_gc, []} || _ <- lists:seq(1, 3000)],
@@ -161,6 +164,30 @@ vm_events_rest_after_a_flood(T) ->
             Again = Told(),
             ?check(not Again orelse now_ms() - Flooded >= 10000),
             ?soon(Told),
+            finish(T, K);
+        false ->
+            ok
+    end.
+
+%% For each setting the VM stops all schedulers until none is in a native function: it is not asked to while one is in a long one.
+vm_events_do_not_stop_the_node(T) ->
+    case here() andalso rpc:call(T, erlang, system_info, [schedulers_online]) > 1 of
+        true ->
+            K = traced(T, trace_config([{entry, 1}])),
+            on(T),
+            [Receiver] = vm_event_receivers(T),
+            {_, Waker} = rpc:call(T, agent_load, blocked, [self()]),
+            try
+                Receiver ! {switch, false},
+                %% it waits for a process that is linked to it
+                ?soon(fun() -> rpc:call(T, erlang, process_info, [Receiver, links]) =/= {links, []} end),
+                ?equal(ask(K, {exist, [{lists, seq, 2}]}), {1}),
+                ?equal(rpc:call(T, erlang, is_process_alive, [Receiver]), true)
+            after
+                exit(Waker, kill)
+            end,
+            ?got(ends),
+            ?soon(fun() -> vm_events_switched(T) end),
             finish(T, K);
         false ->
             ok
