@@ -197,7 +197,7 @@ calls_beside_a_held_ticket_are_sampled(_) ->
             Held = (22 + B) bsl 27,
             erlang:system_flag(trace_control_word, Held bor (80 + B) * Block),
             Taking = spawn_link(fun() -> take(Held, Held bor (80 + B) * Block) end),
-            {Caller, Ref} = spawn_monitor(fun() -> receive go -> called(200000) end end),
+            {Caller, Ref} = spawn_monitor(fun() -> receive go -> called(100000) end end),
             1 = erlang:trace(Caller, true, [call]),
             Caller ! go,
             receive {'DOWN', Ref, _, _, _} -> ok end,
