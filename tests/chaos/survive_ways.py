@@ -71,6 +71,12 @@ class Round:
             self.counts["refused"] += 1
         raise AssertionError("too busy, %d times: %s" % (TRIES, k.saw()))
 
+    def briefly(self, *more, env=None):
+        """Traces for a while, and ends."""
+        k = self.attached(*more, env=env)
+        self.a_while()
+        self.ends(k)
+
     def a_while(self, most_s=1.0):
         time.sleep(self.rng.uniform(0, most_s))  # a random time is part of the test; nothing is awaited
 
@@ -128,15 +134,11 @@ class Round:
 # ---- the ways to use it ------------------------------------------------------------------------------------------
 
 def plain(r):
-    k = r.attached()
-    r.a_while()
-    r.ends(k)
+    r.briefly()
 
 
 def sampled(r):
-    k = r.attached("--sample", "1/%d" % r.rng.choice([2, 4, 8]))
-    r.a_while()
-    r.ends(k)
+    r.briefly("--sample", "1/%d" % r.rng.choice([2, 4, 8]))
 
 
 def part_of_the_time(r):
@@ -150,21 +152,15 @@ def part_of_the_time(r):
 
 
 def full_returns(r):
-    k = r.attached("--returns", "full")
-    r.a_while()
-    r.ends(k)
+    r.briefly("--returns", "full")
 
 
 def no_entry(r):
-    k = r.attached("-e", "none")
-    r.a_while()
-    r.ends(k)
+    r.briefly("-e", "none")
 
 
 def slow_arguments(r):
-    k = r.attached("--slow", "1ms", "--slow-args")
-    r.a_while()
-    r.ends(k)
+    r.briefly("--slow", "1ms", "--slow-args")
 
 
 def limited(r):
@@ -213,9 +209,7 @@ def reloaded(r):
 
 
 def built_in(r):
-    k = r.attached("-t", "lookup=ets:lookup/2")
-    r.a_while()
-    r.ends(k)
+    r.briefly("-t", "lookup=ets:lookup/2")
 
 
 def preset(r):
