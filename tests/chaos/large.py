@@ -2,9 +2,9 @@
 """large.py [--processes N] [--otp "25 27 29"] [--runs N] [--write]: the effect of kprof-top on a node with very many processes, and how
 long attach and detach take. With --runs, a new node for each run, the OTP releases in turn; the values are the medians of the runs.
 
-On the node a process of normal priority ticks every millisecond and reports its longest stall during each step. An idle node on the same
-machine does the same: a stall of both comes from the machine. The node itself without kprof-top (the control) is measured before and after.
-Each figure is printed beside its goal, with `!` if its median misses the goal; run it on an idle machine. The exit status is 1 only if the node
+On the node a process of normal priority ticks every millisecond and reports its stalls during each step. core_stalls.c tells when a core of
+the machine was stopped from outside; this part of a stall does not come from the node or from kprof-top. The node without kprof-top (the
+control) is measured before and after. Each figure is printed beside its goal, with `!` if its median misses the goal; run it on an idle machine. The exit status is 1 only if the node
 crashes, is not clean, or a step does not end. --write writes the table into tests/RESULTS.md."""
 import argparse
 import os
@@ -15,12 +15,14 @@ import statistics
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "real")]
 import kp  # noqa: E402
+from server import compiled  # noqa: E402
 
 RESULTS = os.path.join(HERE, "..", "RESULTS.md")
 BEGIN, END = "<!-- large: made by make large -->", "<!-- end of large -->"
@@ -30,7 +32,7 @@ RULE = "large_load:request/1 arg(1)"
 GOALS = {"attach to first row": 2, "detach until clean": 2, "kill -9 until clean": 3,  # seconds
          "report after detach": "0 modules", "report after detach, screen": "0 modules"}
 STALL_MS = 10  # the goal of each stall
-FORMS = {"s": ["%.2f"], "ms": ["%.1f", "%.0f", "%.1f"]}  # of the values of a figure, by its unit
+FORMS = {"s": ["%.2f"], "ms": ["%.1f", "%.1f", "%.0f", "%.1f"]}  # of the values of a figure, by its unit
 CONTROL_S, TRACED_S, SETTLES_S, TIGHT_S = 10, 5, 1, 3
 TRIP_S = 60  # if the breaker has not opened by then, sampling keeps the limit
 LATER_S = 180  # deadlines, not assertions
@@ -92,32 +94,68 @@ def machine_s():
     return user + nice + system + irq + soft, steal
 
 
-class Phases:
-    """The stalls of the two tickers during each step: [(name, longest ms, sum over 5 ms, longest ms on the idle node)]."""
+class Cores:
+    """When a core of the machine was stopped from outside."""
 
-    def __init__(self, node, witness):
-        self.node, self.witness, self.all = node, witness, []
+    def __init__(self):
+        self.stops = []  # (begin, end) in microseconds
+        self.proc = subprocess.Popen([compiled("core_stalls", directory=HERE)], stdout=subprocess.PIPE, text=True)
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.proc.kill()
+        self.proc.wait()
+
+    def read(self):
+        for line in self.proc.stdout:
+            self.stops.append(tuple(int(x) for x in line.split()))
+
+    def check(self):
+        assert self.proc.poll() is None, "core_stalls ended: it needs the right to real-time priority"
+
+    def longest(self, since_us):
+        return max((end - begin for begin, end in list(self.stops) if end > since_us), default=0)
+
+    def outside(self, begin, end):
+        """How much of this time a core was stopped, in microseconds. Any core: nobody knows on which one a scheduler ran."""
+        stopped, at = 0, begin
+        for a, b in sorted((max(a, begin), min(b, end)) for a, b in list(self.stops) if a < end and b > begin):
+            stopped, at = stopped + max(0, b - max(a, at)), max(at, b)
+        return stopped
+
+
+class Phases:
+    """The stalls of the ticker during each step: [(name, longest ms, the longest without its part from outside, sum over 5 ms, longest stop
+    of a core)]."""
+
+    def __init__(self, node, cores):
+        self.node, self.cores, self.all = node, cores, []
 
     def during(self, name, what, settles_s=SETTLES_S):
         """Returns the time of the step, without the time until the node is quiet."""
-        for n in (self.node, self.witness):
-            n.eval("large_load:phase()", LATER_S)
-        began = time.monotonic()
+        self.node.eval("large_load:phase()", LATER_S)
+        began, since_us = time.monotonic(), time.time_ns() // 1000
         what()
         took = time.monotonic() - began
         time.sleep(settles_s)  # the length of the measurement
-        seen, beside = (n.eval("large_load:phase()", LATER_S) for n in (self.node, self.witness))
-        self.all.append((name, seen["longest_us"] / 1000, seen["over_us"] / 1000, beside["longest_us"] / 1000))
-        print("  %-22s %6.2f s   longest stall %7.1f ms, stalls over 5 ms %8.1f ms in all; longest of the idle node %6.1f ms" % (
-            (name, took + settles_s) + self.all[-1][1:]), flush=True)
+        longest, gaps = self.node.eval("large_load:phase()", LATER_S)
+        self.cores.check()
+        own = max((b - a - self.cores.outside(a, b) for a, b in gaps), default=longest)
+        self.all.append((name, longest / 1000, own / 1000, sum(b - a for a, b in gaps) / 1000, self.cores.longest(since_us) / 1000))
+        print("  %-32s %6.2f s   longest stall %5.1f ms, without stopped cores %5.1f; stalls over 5 ms %5.0f ms in all; longest stop of a core %5.1f ms"
+              % ((name, took + settles_s) + self.all[-1][1:]), flush=True)
         return took
 
     def worst(self):
-        """Yields (name, longest, sum, longest of the idle node) of each kind of step: the worst one, and the mean of the sums."""
+        """Yields (name, longest without stopped cores, longest, sum, longest stop of a core) of each kind of step: the worst one, and the mean
+        of the sums."""
         for name in dict.fromkeys(p[0] for p in self.all):
             seen = [p for p in self.all if p[0] == name]
-            _, longest, _, beside = max(seen, key=lambda p: p[1])
-            yield name, longest, sum(p[2] for p in seen) / len(seen), beside
+            _, longest, own, _, stop = max(seen, key=lambda p: p[2])
+            yield name, own, longest, sum(p[3] for p in seen) / len(seen), stop
 
 
 # ---- the steps ----
@@ -137,10 +175,9 @@ class Run:
 
     def all_of_it(self):
         load_beam()
-        with kp.Node(25) as witness, large_node(self.otp, self.processes) as n:
+        with Cores() as cores, large_node(self.otp, self.processes) as n:
             self.node = n
-            witness.eval("large_load:witness()")
-            self.phases = Phases(n, witness)
+            self.phases = Phases(n, cores)
             print("OTP %s, %d processes, %d schedulers" % (self.otp, n.eval("large_load:population()"), n.eval("erlang:system_info(schedulers_online)")))
             try:
                 self.control()
@@ -291,6 +328,17 @@ def table(by_otp):
     return "\n".join(lines)
 
 
+def singles(by_otp):
+    """How many single steps had a stall that is too long."""
+    steps = [p for runs in by_otp.values() for r in runs for p in r.phases.all]
+    said = []
+    for what, some in (("with kprof-top", [p for p in steps if goal("stall: " + p[0])]), ("without it (control)", [p for p in steps if not goal("stall: " + p[0])])):
+        own, seen, stopped = (sum(p[i] > STALL_MS for p in some) for i in (2, 1, 4))
+        said.append("Of %d single steps %s, %d had a stall of more than %d ms without the time of stopped cores, %d with it; in %d a core was stopped for"
+                    " longer than that." % (len(some), what, own, STALL_MS, seen, stopped))
+    return " ".join(said)
+
+
 def write(text):
     old = ""
     if os.path.exists(RESULTS):
@@ -321,11 +369,12 @@ def main():
     how = "one run" if a.runs == 1 else "%d runs in turn: the medians, and the least and the greatest value" % a.runs
     about = textwrap.fill(
         "%d processes, %d cores (%s), %s. A process of normal priority on the node ticks every 1 ms; a stall is the time between two ticks. Each"
-        " cell of a `stall` row has three values: the longest stall of the step, the sum of its stalls over 5 ms (a mean if the step ran three"
-        " times), and the longest stall of an idle node on the same machine. A stall that the idle node also has comes from the machine, as do"
-        " those of the rows `stall: control`, which are measured while kprof-top is not attached. **!** marks a value that misses its goal."
+        " cell of a `stall` row has four values: the longest stall of the step without the time during which a core of the machine was stopped"
+        " from outside (tests/chaos/core_stalls.c); the longest stall; the sum of the stalls over 5 ms (a mean if the step ran three times); the"
+        " longest stop of a core. The goal is that of the first value. The rows `stall: control` are measured while kprof-top is not attached."
+        " **!** marks a value that misses its goal."
         % (a.processes, os.cpu_count(), platform.machine(), how), 120)
-    text = "## A large node\n\n%s\n\n%s" % (about, table(by_otp))
+    text = "## A large node\n\n%s\n\n%s\n\n%s" % (about, table(by_otp), textwrap.fill(singles(by_otp), 120))
     print("\n" + text)
     failed = [x for runs in by_otp.values() for r in runs for x in r.failed]
     if a.write and not failed:

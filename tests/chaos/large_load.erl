@@ -3,7 +3,7 @@
 %% could not run.
 -module(large_load).
 -export([start/1, population/0, requests/0, keepalive_round/0, tokens/0, tight/0, tight_end/0]).
--export([ticker/0, phase/0, ours/0, until_clean/1, witness/0]).
+-export([ticker/0, phase/0, ours/0, until_clean/1]).
 -export([request/1, parse/1, store/1, format/1]).
 -export([idle/0, connection/0, worker/1, server/0, spin/1, tick/1]). % number of processes
 
@@ -95,35 +95,32 @@ spin(N) ->
 
 %% ---- The ticker ----
 
-%% Only the ticker, on an idle node: stalls there come from the machine.
-witness() -> ticker().
-
 ticker() -> register(?MODULE, spawn(?MODULE, tick, [fresh(now_us())])).
 
-fresh(Now) -> #{began => Now, last => Now, ticks => 0, longest => 0, over => 0}.
+fresh(Now) -> #{last => Now, longest => 0, gaps => []}.
 
 %% A gap is the time from one tick to the next: 1 ms plus the delay of a timer, on an idle node.
-tick(#{last := Last, ticks := N, longest := Longest, over := Over} = S) ->
+tick(#{last := Last, longest := Longest, gaps := Gaps} = S) ->
     receive
         {take, From, R} ->
-            From ! {R, S#{now => now_us()}},
+            From ! {R, S},
             tick(fresh(now_us()))
     after 1 ->
         Now = now_us(),
         Gap = Now - Last,
-        tick(S#{last := Now, ticks := N + 1, longest := max(Longest, Gap), over := Over + if Gap > ?LONG_US -> Gap; true -> 0 end})
+        tick(S#{last := Now, longest := max(Longest, Gap), gaps := [{Last, Now} || Gap > ?LONG_US] ++ Gaps})
     end.
 
-%% For the time since the last call: #{us, ticks, longest_us, over_us}, including the current gap.
+%% For the time since the last call: {the longest gap, [{begin, end}] of each long one, in microseconds}.
 phase() ->
     R = make_ref(),
     ?MODULE ! {take, self(), R},
     receive
-        {R, #{began := Began, now := Now, ticks := N, longest := Longest, over := Over}} ->
-            #{us => Now - Began, ticks => N, longest_us => Longest, over_us => Over}
+        {R, #{longest := Longest, gaps := Gaps}} -> {Longest, Gaps}
     end.
 
-now_us() -> erlang:monotonic_time(microsecond).
+%% The clock of core_stalls.c.
+now_us() -> os:system_time(microsecond).
 
 %% ---- What a profiler has left ----
 
