@@ -30,6 +30,7 @@
     specs = [] :: kprof_spec:compiled(), % of the tiers that get a pattern
     set = #{} :: kprof_patterns:set(), % patterns of the agent
     versions = #{} :: #{module() => binary()}, % of the modules of the tiers, as last read
+    sessions = [] :: [term()], % all trace sessions, as last read (kprof_patterns:silent/3)
     wanted = false :: boolean(), % kprof-top has switched it on
     on = false :: boolean(), % patterns are set; flags are set, or a walker is setting them
     paused = none :: none | lease | overload | capture | slow_start, % slow_start: calls are counted before tracing begins

@@ -43,12 +43,12 @@ aborted(#s{full = #full{paused = true, ref = Ref, plan = Plan}} = S) ->
     S1 = resumed(S#s{full = S#s.full#full{plan = none}}),
     kprof_link:event_kept(full, kprof_text:format("the full trace ended: tracing was switched on or off", []), S1#s{full = #full{}}).
 
-%% The control word has the brake of the full trace.
+%% The control word has the brake of the full trace. Its session, if any, has ended.
 resumed(#s{full = #full{paused = true} = Full} = S) ->
     kprof_spec:cut(0),
-    kprof_tracing:go_on_after_capture(kprof_cleanup_plan:share(S#s{full = Full#full{paused = false}}));
+    kprof_tracing:go_on_after_capture(kprof_cleanup_plan:share(kprof_tracing:session_ended(S#s{full = Full#full{paused = false}})));
 resumed(S) ->
-    kprof_cleanup_plan:share(S).
+    kprof_cleanup_plan:share(kprof_tracing:session_ended(S)).
 
 -spec cancel(kprof_full_tracer:why(), state()) -> state().
 cancel(Why, #s{full = #full{tracer = Tracer}} = S) ->

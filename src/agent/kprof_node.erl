@@ -2,7 +2,7 @@
 %% needed at attach is in kprof_attach.
 -module(kprof_node).
 -export([
-    isolated/0, staying/0, of_others/1, told/1, sessions/0, oldest_and_newest/0, beside/0, common/0, agents/0, tracer_of/1, control_word/0, ticket/0,
+    isolated/0, staying/0, of_others/1, told/1, sessions/0, session_list/0, oldest_and_newest/0, beside/0, common/0, agents/0, tracer_of/1, control_word/0, ticket/0,
     restore/1, cpu/0, permille/2, long_run_queue/0, local_leader/0, now_ms/0, kill/1, is_agent/1, load/2, spawn_if_room/2
 ]).
 -export_type([cpu/0]).
@@ -79,9 +79,13 @@ agents() -> of_others("controller") =/= [].
 %% Names; the session "legacy" always exists: it is the common trace. On a VM without sessions the module is never
 %% called: the code server would search all directories of the code path for it each time.
 -spec sessions() -> [term()].
-sessions() ->
+sessions() -> [Name || {Name, _} <- session_list(), Name =/= legacy].
+
+%% {Name, a term of this session}: the same each time.
+-spec session_list() -> [{term(), term()}].
+session_list() ->
     case erlang:function_exported(trace, session_info, 1) of
-        true -> [Name || {Name, _} <- apply(trace, session_info, [all]), Name =/= legacy];
+        true -> apply(trace, session_info, [all]);
         false -> []
     end.
 

@@ -2,7 +2,7 @@
 %% may have one. The controller shares it with the relay before it changes the VM, so that the surviving process can clean up.
 %% Below OTP 27 a function has one pattern: patterns of other tracers are not changed.
 -module(kprof_patterns).
--export([set/4, put/2, put_fast/3, replace/3, clear/2, left/2, lost/2, missing/2, versions/1, held_back/2, held/2, taken/3, matched/3]).
+-export([set/4, put/2, put_fast/3, replace/3, clear/2, left/2, lost/2, silent/3, missing/2, versions/1, held_back/2, held/2, taken/3, matched/3]).
 -export_type([set/0, taken/0]).
 
 -type set() :: #{mfa() => pending | {kprof_spec:match_spec(), term()}}.
@@ -95,6 +95,21 @@ left(Session, Set) ->
 %% Functions that lost their patterns because their module was reloaded.
 -spec lost(kprof_spec:session(), set()) -> [mfa()].
 lost(Session, Set) -> [MFA || MFA <- maps:keys(Set), not traced({Session, traced}, MFA)].
+
+%% Built-in functions whose patterns a VM with hazard D3 has switched off, because a trace session has ended; it still returns
+%% them. Before: the sessions as last read. -> {sessions now, functions}
+-spec silent(set(), [term()], kprof_hazard:vm()) -> {[term()], [mfa()]}.
+silent(Set, Before, Vm) ->
+    case [MFA || {M, F, A} = MFA <- maps:keys(Set), erlang:is_builtin(M, F, A)] of
+        [_ | _] = Builtins -> silent_of(Builtins, Before, kprof_hazard:allowed(bif_beside, Vm#{beside := true}));
+        [] -> {[], []}
+    end.
+
+silent_of(_, _, true) ->
+    {[], []};
+silent_of(Builtins, Before, false) ->
+    Now = kprof_node:session_list(),
+    {Now, case Before -- Now of [] -> []; _ -> Builtins end}.
 
 %% Functions that did not exist before and exist now. No module is loaded for this; it runs twice a second.
 -spec missing(kprof_spec:compiled(), set()) -> [mfa()].

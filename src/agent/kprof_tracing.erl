@@ -4,7 +4,7 @@
 -export([
     all_the_time/1, all_told/1, begin_tracing/1, beside/1, breaker/1, config/2, count_step/1, counting/1, counting_off/1, counting_told/1, flush/1,
     go_on_after_capture/1, go_on_after_lease/1, let_go/1, new_relay/1, overload/2, pause_for_capture/1, recount/1, recut/1, relay_died/1,
-    resample/1, sample/2, send_limits/1, slow_start_over/1, trace_off/1, trace_on/1, tracing/2, trip/2, walked/2, watch_flags/1, watch_reloads/1, weigh/1
+    resample/1, sample/2, send_limits/1, session_ended/1, slow_start_over/1, trace_off/1, trace_on/1, tracing/2, trip/2, walked/2, watch_flags/1, watch_reloads/1, weigh/1
 ]).
 
 -include("kprof_controller.hrl").
@@ -540,7 +540,8 @@ watch_reloads(#s{tracing = #tracing{versions = Before}} = S0) ->
 %% -> {Functions that had lost their pattern, S}
 put_again(#s{part_time = #part_time{phase = Phase}} = S) when Phase =/= off ->
     {[], S}; % each cycle sets the patterns
-put_again(#s{tracing = #tracing{on = true, set = Set, specs = Specs}, session = Session} = S) ->
+put_again(#s{tracing = #tracing{on = true}} = S0) ->
+    #s{tracing = #tracing{set = Set, specs = Specs}, session = Session} = S = sound_again(S0),
     Lost = kprof_patterns:lost(Session, Set),
     case Lost ++ kprof_patterns:missing(Specs, Set) of
         [] ->
@@ -552,6 +553,19 @@ put_again(#s{tracing = #tracing{on = true, set = Set, specs = Specs}, session = 
     end;
 put_again(S) ->
     {[], S}.
+
+%% A built-in function whose pattern is off is traced again as soon as its pattern is set once more.
+sound_again(#s{tracing = #tracing{set = Set, sessions = Before} = Tracing} = S0) ->
+    {Sessions, Silent} = kprof_patterns:silent(Set, Before, S0#s.vm),
+    S = S0#s{tracing = Tracing#tracing{sessions = Sessions}},
+    case Silent of
+        [] -> S;
+        _ -> set_all(S#s{tracing = S#s.tracing#tracing{set = maps:without(Silent, Set)}})
+    end.
+
+%% One of the agent, which may have begun after sessions were last read.
+-spec session_ended(state()) -> state().
+session_ended(#s{tracing = #tracing{sessions = Sessions} = Tracing} = S) -> S#s{tracing = Tracing#tracing{sessions = [ended | Sessions]}}.
 
 shown(M) -> kprof_text:shown(atom_to_list(M)).
 

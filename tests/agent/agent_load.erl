@@ -17,6 +17,7 @@
 -export([blocks/2, block/2, blocked/1, waking/0, blocking/2]). % of a scheduler
 -export([canceled/3]). % of a capture
 -export([traces_others/1]).
+-export([session/0, end_session/1, hashed/1]). % of another tracer; a built-in function
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
 tier(X) -> R = ?MODULE:leaf(X), {tier, R}.
@@ -26,6 +27,9 @@ none() -> ok.
 throws(X) -> throw(X).
 tail(X) -> ?MODULE:leaf(X).
 big(X, State) -> _ = X, State.
+
+%% Calls the built-in function directly: apply/3 would not see that its pattern is off.
+hashed(X) -> erlang:phash2(X, 7).
 
 %% Runs a job in a new process, without a token before and after, so that the tester receives none.
 job(F, Args) ->
@@ -332,6 +336,17 @@ spin() -> spin().
 stop_spinning(Ps) -> [exit(P, kill) || P <- Ps].
 
 now_ms() -> erlang:monotonic_time(millisecond).
+
+%% A trace session of another tracer. -> the process that has it
+session() ->
+    spawn(fun() ->
+        Session = apply(trace, session_create, [another, self(), []]),
+        receive {stop, From} -> From ! {self(), apply(trace, session_destroy, [Session])} end
+    end).
+
+end_session(Owner) ->
+    Owner ! {stop, self()},
+    receive {Owner, Ended} -> Ended end.
 
 %% What is set on this node, in every trace session.
 set_now(MFAs) ->
