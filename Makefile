@@ -248,12 +248,13 @@ demo:
 	@if [ -t 0 ] && [ -t 1 ]; then exec build/kprof-top --demo; \
 	else exec build/kprof-top --demo --batch -n 3 -d 2s --format text --why; fi
 
-# unit builds the program. Then three lanes run: the first has the suites that use the CPU most, the others mostly wait for nodes.
+# unit builds the program. Then three lanes run, which take about the same time: the sanitizers use the CPU most, the suites of
+# the others mostly wait for nodes.
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check
-	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py unit -- asan tsan \
-	    -- node survive chaos real format dialyzer includes man docs -- agent screen
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py unit -- asan tsan screen \
+	    -- node survive chaos real format dialyzer includes man docs -- agent
 
 # The number of test files (node, screen) or OTP releases (agent) that run at the same time.
 export KPROF_TEST_JOBS ?= 2
