@@ -226,10 +226,10 @@ request_now(Ref, Request, S0) ->
     kprof_link:answer(Ref, Result, S).
 
 handle({config, Config}, S0) ->
-    {Result, S} = kprof_tracing:config(Config, S0),
+    {Result, S} = kprof_tiers:config(Config, S0),
     {Result, kprof_tracing:recount(S)};
 handle({tracing, On}, S) when is_boolean(On) -> {ok, kprof_heartbeat:send(kprof_tracing:tracing(On, kprof_full:aborted(capture_ended(S))))};
-handle({sample, N}, S) when is_integer(N), N > 0 -> {ok, kprof_tracing:sample(N, S)};
+handle({sample, N}, S) when is_integer(N), N > 0 -> {ok, kprof_tiers:sample(N, S)};
 handle({limits, Limits}, S) -> {ok, kprof_limits:limits(Limits, S)};
 handle({trip, Text}, S) when is_binary(Text) -> {ok, kprof_tracing:trip(Text, S)};
 handle(flush, S) ->
@@ -264,8 +264,8 @@ survey_forgotten(S) -> kprof_survey:forget(S).
 
 beat(#s{beats = #beats{n = N}} = S0) ->
     Silence = kprof_link:silence_ms(S0),
-    S1 = kprof_heartbeat:send(kprof_vm_events:gate(kprof_full:beat(kprof_stacks:beat(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}}))))),
-    S2 = kprof_link:tell_kept(kprof_tracing:counting_told(run_queue(kprof_tracing:watch_flags(kprof_tracing:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end))))),
+    S1 = kprof_heartbeat:send(kprof_vm_events:gate(kprof_full:beat(kprof_stacks:beat(kprof_tiers:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}}))))),
+    S2 = kprof_link:tell_kept(kprof_tracing:counting_told(run_queue(kprof_tracing:watch_flags(kprof_tiers:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end))))),
     Pause = kprof_link:is_silent(S2),
     if
         Silence > S2#s.link#link.end_ms -> silent(S2);

@@ -46,9 +46,9 @@ aborted(#s{full = #full{paused = true, ref = Ref, plan = Plan}} = S) ->
 %% The control word has the brake of the full trace. Its session, if any, has ended.
 resumed(#s{full = #full{paused = true} = Full} = S) ->
     kprof_spec:cut(0),
-    kprof_tracing:go_on_after_capture(kprof_cleanup_plan:share(kprof_tracing:session_ended(S#s{full = Full#full{paused = false}})));
+    kprof_tracing:go_on_after_capture(kprof_cleanup_plan:share(kprof_tiers:session_ended(S#s{full = Full#full{paused = false}})));
 resumed(S) ->
-    kprof_cleanup_plan:share(kprof_tracing:session_ended(S)).
+    kprof_cleanup_plan:share(kprof_tiers:session_ended(S)).
 
 -spec cancel(kprof_full_tracer:why(), state()) -> state().
 cancel(Why, #s{full = #full{tracer = Tracer}} = S) ->

@@ -19,5 +19,5 @@ add(Session, #s{idle_sessions = Sessions, vm = Vm} = S) ->
             S#s{idle_sessions = [Session | Sessions]};
         false ->
             kprof_spec:end_session(Session),
-            kprof_tracing:session_ended(S)
+            kprof_tiers:session_ended(S)
     end.

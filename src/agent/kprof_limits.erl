@@ -38,9 +38,9 @@ limits(New, #s{limits = #limits{max = Old}, breaker = B} = S) ->
     }),
     case kprof_sampling:in_force(S1) =:= kprof_sampling:in_force(S) of
         true ->
-            S1#s.relay =/= none andalso kprof_tracing:weigh(S1),
+            S1#s.relay =/= none andalso kprof_tiers:weigh(S1),
             S1;
-        false -> kprof_tracing:resample(S1)
+        false -> kprof_tiers:resample(S1)
     end.
 
 %% The sampling that the counted rates require -> {ok, N} | {part, N}: for a part of the time | {error, Text}: even unsampled calls
@@ -118,7 +118,7 @@ evaluate(Now, #s{limits = #limits{evaluated = At, sample = Old}} = S0) ->
             {New, Why} = let_out(Noted, next_sample(goals(At, Seen, S1), S1), S0),
             Calls = measured_calls(At, Seen, S0),
             S2 = sample_to(New, S1#s{limits = S1#s.limits#limits{why = Why, calls = Calls}}),
-            Calls =/= S0#s.limits#limits.calls andalso kprof_tracing:weigh(S2),
+            Calls =/= S0#s.limits#limits.calls andalso kprof_tiers:weigh(S2),
             tell_why(Now, kprof_part_time:evaluated(heavy(detail_to(Now, S2))));
         _ ->
             S1#s{limits = S1#s.limits#limits{sample = Old, heavy = 0, detail_seen = none}}
@@ -266,7 +266,7 @@ sample_to(New, #s{cost = Cost} = S0) ->
     S = S0#s{limits = S0#s.limits#limits{sample = New}},
     case {kprof_sampling:in_force(S0), kprof_sampling:in_force(S)} of
         {Same, Same} -> S;
-        {Old, Now} -> kprof_tracing:recut(S#s{cost = kprof_cost:resampled(Old, Now, Cost)})
+        {Old, Now} -> kprof_tiers:recut(S#s{cost = kprof_cost:resampled(Old, Now, Cost)})
     end.
 
 %% While the breaker increases sampling in steps, the limits do not increase it as well.
@@ -365,7 +365,7 @@ detail_to(Now, #s{limits = #limits{detail = Old, detail_seen = Before, detail_cu
     end.
 
 followed(Same, #s{limits = #limits{detail = Same}} = S) -> S;
-followed(New, #s{limits = Limits} = S) -> kprof_tracing:resample(S#s{limits = Limits#limits{detail = New}}).
+followed(New, #s{limits = Limits} = S) -> kprof_tiers:resample(S#s{limits = Limits#limits{detail = New}}).
 
 detail_most(#s{limits = #limits{max = #{max_cost := 0}}}) -> ?DETAIL_COST;
 detail_most(#s{limits = #limits{max = #{max_cost := Max}}}) -> max(1, Max div 10).

@@ -154,7 +154,7 @@ leave(#s{session = Session, tracing = #tracing{specs = Specs} = T} = S) ->
     Own = own(S),
     Set = maps:merge(kprof_patterns:put(Session, [Spec || {_, MFA, _} = Spec <- Specs, not is_map_key(MFA, Own)]), Own),
     Ours = Specs -- kprof_patterns:taken(Session, Specs, Set),
-    kprof_tracing:all_the_time(forget(S#s{tracing = T#tracing{set = Set, specs = Ours}})).
+    kprof_tiers:all_the_time(forget(S#s{tracing = T#tracing{set = Set, specs = Ours}})).
 
 %% The patterns were removed, or are set by the caller.
 -spec forget(state()) -> state().
@@ -238,7 +238,7 @@ open(#s{part_time = P} = S0) ->
     S2 = if Held -> S1; true -> predicted(S1) end,
     kprof_spec:cut(kprof_sampling:cut(S2)), % no pattern is set, so no call restores the word from before
     S3 = prepared(S2),
-    kprof_tracing:weigh(S3),
+    kprof_tiers:weigh(S3),
     Held andalso (S3#s.relay ! hold),
     Since = erlang:monotonic_time(),
     {At, Calls, Set, #s{part_time = P1} = S} = timed(fun() -> opened(S3) end, S3),
