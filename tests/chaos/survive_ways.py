@@ -203,7 +203,7 @@ def stopped(r):
 
 def reloaded(r):
     k = r.attached("-t", "reloaded:work/1")
-    r.node.eval("reloaded:reload()")
+    r.node.eval("survive_load:reload()")
     r.a_while(2)
     r.ends(k)
 
@@ -357,10 +357,12 @@ def press_tool(r, t, key):
 
 
 def leave_tool(t, key):
-    """Back to the table."""
-    if key != "Q":
-        t.keys("Escape", "Escape")
-    t.wait_for(re.compile(r"^TIER\b", re.M), LATER_S)
+    """Back to the table. Escape ends a full trace that is under way, and its tree may appear after the second one."""
+    def back():
+        if key != "Q":
+            t.keys("Escape")
+        return re.search(r"^TIER\b", t.screen(), re.M)
+    kp.until(LATER_S, back, 0.3, what=t.screen)
 
 
 TOOL_KEYS = "FUxQY"
