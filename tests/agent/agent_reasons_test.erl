@@ -20,6 +20,7 @@ tests() ->
         {many_events_are_dropped, fun many_events_are_dropped/1},
         {dropped_events_weigh_what_they_stood_for, fun dropped_events_weigh_what_they_stood_for/1},
         {a_burst_is_limited_at_once, fun a_burst_is_limited_at_once/1},
+        {a_flood_of_unsampled_calls_names_their_cost, fun a_flood_of_unsampled_calls_names_their_cost/1},
         {big_events_trip, fun big_events_trip/1},
         {a_long_queue_is_not_walked, fun a_long_queue_is_not_walked/1},
         {a_long_run_queue_trips, fun a_long_run_queue_trips/1},
@@ -103,6 +104,22 @@ stood(Left, Missing, T, K) ->
     stood(Left - 1, Missing - (stood(batches(K)) - 500 * ?EVENTS), T, K).
 
 stood(Batches) -> lists:sum([Weight * length(Ms) || {Weight, Ms} <- Batches]).
+
+%% Too many events although hardly any request is sampled: the agent had no turn. The calls since the last evaluation show what
+%% unsampled ones cost, long before the average of a second does.
+a_flood_of_unsampled_calls_names_their_cost(T) ->
+    K = armed(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}], #{sample => 1000000}), #{max_cost => 10, cooldown_ms => 10 * ?PATIENCE}),
+    ?soon(fun() -> #{gap := Gap} = beat_now(K), Gap =:= 0 end),
+    Flood = {flood, rpc:call(T, erlang, whereis, [kprof_relay_00]), 5000},
+    K ! Flood, % sampling is cut to the least
+    [?check(is_map(beat_now(K))) || _ <- [1, 2]],
+    Holder = rpc:call(T, agent_load, hold, [K]),
+    K ! Flood,
+    run(T, many, [4, 25000]),
+    rpc:call(T, agent_load, let_go, [Holder]),
+    Text = receive {ke, overload, Why} -> Why after ?PATIENCE -> error(no_trip) end,
+    ?equal({Text, string:find(Text, "unsampled calls would cost") =:= nomatch}, {Text, false}),
+    finish(T, K).
 
 %% The controller is suspended, too: otherwise the pacer notices the rate of calls and has the sampling rate reduced.
 pile_up(T, K, Relay) ->
