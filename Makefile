@@ -256,7 +256,7 @@ check:
 	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py unit -- asan tsan screen \
 	    -- node survive chaos real format dialyzer includes man docs -- agent
 
-# The number of test files (node, screen) or OTP releases (agent) that run at the same time.
+# The number of test files (node, screen) that run at the same time; agent: all OTP releases at once, or, with 1, one by one.
 export KPROF_TEST_JOBS ?= 2
 
 # Tests of the whole program on a real node, for each sanitizer.

@@ -1,8 +1,7 @@
 #!/bin/sh
 # Tests of the agent on nodes of this machine's OTP and, through chroot, of those under KPROF_OTP_ROOTS (trixie: OTP 27,
 # sid: OTP 29). run.sh [WORD...]: only tests whose name contains one of them; KPROF_AGENT_OTP="25 27 29" chooses versions.
-# The version of this machine runs at the same time as the others, which run one after the other; KPROF_TEST_JOBS=1: all
-# one after the other.
+# The versions run at the same time: the tests mostly wait. KPROF_TEST_JOBS=1: one after the other.
 # KPROF_FAILED: a file to which a line "VERSION TEST" is appended for each failure; KPROF_ONLY: such a file; only its
 # tests run.
 set -u
@@ -57,11 +56,9 @@ in_root() {
     case $1 in 27) echo "$roots/trixie" ;; 29) echo "$roots/sid" ;; esac
 }
 
-# suites_in_roots VERSION...: one after the other.
-suites_in_roots() {
-    for version in "$@"; do
-        suite "$version" chroot "$(in_root "$version")" env -i HOME=/root PATH=/usr/bin:/bin erl
-    done
+# one_by_one: waits for the version that runs, if no others may run beside it.
+one_by_one() {
+    [ "${KPROF_TEST_JOBS:-2}" -gt 1 ] || wait
 }
 
 # result VERSION: prints the results of a version and counts them.
@@ -92,9 +89,11 @@ for version in 27 29; do
         skipped=$((skipped + 1))
     fi
 done
-case " $wanted " in *" $own "*) suite "$own" erl & ;; esac
-[ "${KPROF_TEST_JOBS:-2}" -gt 1 ] || wait
-suites_in_roots $in_roots &
+case " $wanted " in *" $own "*) suite "$own" erl & one_by_one ;; esac
+for version in $in_roots; do
+    suite "$version" chroot "$(in_root "$version")" env -i HOME=/root PATH=/usr/bin:/bin erl &
+    one_by_one
+done
 wait
 ran=no
 for version in "$own" $in_roots; do
