@@ -1,6 +1,6 @@
 %% The state of the controller: one process, whose functions are in kprof_controller, kprof_link, kprof_heartbeat,
-%% kprof_tracing, kprof_tiers, kprof_limits, kprof_sampling, kprof_part_time, kprof_tier_rates, kprof_requests, kprof_survey, kprof_stacks,
-%% kprof_stack_control, kprof_processes, kprof_full, kprof_full_control, kprof_vm_events,
+%% kprof_tracing, kprof_tiers, kprof_limits, kprof_sampling, kprof_part_time, kprof_tier_rates, kprof_requests,
+%% kprof_survey, kprof_stacks, kprof_stack_control, kprof_processes, kprof_full, kprof_full_control, kprof_vm_events,
 %% kprof_idle_sessions and kprof_cleanup_plan. No other process uses it. Each part is a record, named after the source that changes it.
 -define(PAUSE_MS, 10000). % tracing pauses after this time without a message from kprof-top,
 -define(END_MS, 60000). % and the agent ends after this one

@@ -229,18 +229,16 @@ cut_for(Waiting, #s{tracing = #tracing{on = true}, limits = #limits{sample = Old
 cut_for(_, S) ->
     S.
 
-%% The cost of unsampled calls is the better reason: on a busy node the messages may be from before the last cuts.
-no_sampling_helps(#s{limits = #limits{max = #{max_cost := Max}} = Limits, tracing = #tracing{trace_config = #{entry := Entry} = Config}} = S0) ->
+%% The cost of unsampled calls is the better reason: on a busy node the messages may be from before the last cuts. When a load has
+%% just begun, the average of a second is too low: then the calls since the last evaluation show the cost.
+no_sampling_helps(#s{limits = #limits{max = #{max_cost := Max}} = Limits, tracing = #tracing{trace_config = Config}} = S0) ->
     Most = kprof_part_time:most_fixed(S0),
-    S = S0#s{limits = Limits#limits{ticket_rate = ticket_rate(S0)}},
-    case max(kprof_part_time:fixed(S), fixed_now(Entry, S)) of
+    PerS = ticket_rate(S0),
+    S = S0#s{limits = Limits#limits{ticket_rate = PerS}},
+    case max(kprof_part_time:fixed(S), kprof_part_time:fixed(PerS, S)) of
         Fixed when Max > 0, Fixed > Most -> too_much(known_rates(S), Config, Fixed, Most);
         _ -> <<"even one sampled request makes more events than the agent can process">>
     end.
-
-%% What unsampled calls have cost since the last evaluation: when a load begins, the average of a second is still low.
-fixed_now(none, #s{limits = #limits{ticket_rate = Calls}, cost = Cost}) -> kprof_cost:fixed(0, Calls, false, Cost);
-fixed_now(_, #s{limits = #limits{ticket_rate = Entries}, cost = Cost} = S) -> kprof_cost:fixed(Entries, kprof_tier_rates:per_second(S), true, Cost).
 
 %% Messages from before the last cut are not a new flood. A call rate shows the effect of a cut at once; queued messages show it
 %% later.

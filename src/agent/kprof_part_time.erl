@@ -21,7 +21,7 @@
 %% Invariant: while phase is not `off`, tracing.set has all functions as `pending` (each may have a pattern), and the cleanup plan,
 %% too.
 -module(kprof_part_time).
--export([evaluated/1, begin_now/1, step/1, leave/1, forget/1, end_now/1, own/1, share/1, usual/1, counted_s/1, is_on/1, fixed/1, most_fixed/1, most_to_begin/1]).
+-export([evaluated/1, begin_now/1, step/1, leave/1, forget/1, end_now/1, own/1, share/1, usual/1, counted_s/1, is_on/1, fixed/1, fixed/2, most_fixed/1, most_to_begin/1]).
 
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
@@ -195,10 +195,12 @@ counted_s(#s{part_time = #part_time{calls_s = PerS}}) -> PerS.
 %% schedulers' time.
 -spec fixed(state()) -> non_neg_integer().
 fixed(#s{part_time = #part_time{phase = off}, cost = Cost}) -> element(2, kprof_cost:spent(Cost));
-fixed(#s{part_time = #part_time{calls_s = Calls}, cost = Cost, tracing = #tracing{trace_config = #{entry := none}}}) ->
-    kprof_cost:fixed(0, Calls, false, Cost);
-fixed(#s{part_time = #part_time{calls_s = Entries}, cost = Cost} = S) ->
-    kprof_cost:fixed(Entries, kprof_tier_rates:per_second(S), true, Cost).
+fixed(#s{part_time = #part_time{calls_s = PerS}} = S) -> fixed(PerS, S).
+
+%% The same if so many calls per second take a sampling decision.
+-spec fixed(non_neg_integer(), state()) -> non_neg_integer().
+fixed(Calls, #s{cost = Cost, tracing = #tracing{trace_config = #{entry := none}}}) -> kprof_cost:fixed(0, Calls, false, Cost);
+fixed(Entries, #s{cost = Cost} = S) -> kprof_cost:fixed(Entries, kprof_tier_rates:per_second(S), true, Cost).
 
 %% ---- A cycle ----
 

@@ -158,31 +158,24 @@ watch_reloads(#s{tracing = #tracing{versions = Before}} = S0) ->
     [kprof_link:event(reload, kprof_text:format("~ts was loaded", [shown(M)]), S) || M <- Marks, not lists:keymember(M, 1, Lost)],
     lists:foldl(fun(M, Acc) -> kprof_link:event_kept(mark, kprof_text:format("~ts", [shown(M)]), Acc) end, S, Marks).
 
-%% -> {Functions that had lost their pattern, S}
+%% A built-in function whose pattern is off is traced again once its pattern is set again. -> {Functions that had lost their
+%% pattern, S}
 put_again(#s{part_time = #part_time{phase = Phase}} = S) when Phase =/= off ->
     {[], S}; % each cycle sets the patterns
-put_again(#s{tracing = #tracing{on = true}} = S0) ->
-    #s{tracing = #tracing{set = Set, specs = Specs}, session = Session} = S = sound_again(S0),
+put_again(#s{tracing = #tracing{on = true, set = Set, specs = Specs, sessions = Before} = Tracing, session = Session, vm = Vm} = S0) ->
+    {Sessions, Silent} = kprof_patterns:silent(Set, Before, Vm),
+    S = S0#s{tracing = Tracing#tracing{sessions = Sessions}},
     Lost = kprof_patterns:lost(Session, Set),
     case Lost ++ kprof_patterns:missing(Specs, Set) of
-        [] ->
+        [] when Silent =:= [] ->
             {[], S};
         All ->
-            S1 = set_all(S#s{tracing = S#s.tracing#tracing{set = maps:without(Lost, Set)}}),
+            S1 = set_all(S#s{tracing = S#s.tracing#tracing{set = maps:without(Lost ++ Silent, Set)}}),
             [kprof_link:event(reload, kprof_text:format("~ts was loaded: ~ts", [kprof_text:mfa(M, F, A), again(maps:is_key(MFA, S1#s.tracing#tracing.set))]), S) || {M, F, A} = MFA <- All],
             {Lost, S1}
     end;
 put_again(S) ->
     {[], S}.
-
-%% A built-in function whose pattern is off is traced again as soon as its pattern is set once more.
-sound_again(#s{tracing = #tracing{set = Set, sessions = Before} = Tracing} = S0) ->
-    {Sessions, Silent} = kprof_patterns:silent(Set, Before, S0#s.vm),
-    S = S0#s{tracing = Tracing#tracing{sessions = Sessions}},
-    case Silent of
-        [] -> S;
-        _ -> set_all(S#s{tracing = S#s.tracing#tracing{set = maps:without(Silent, Set)}})
-    end.
 
 %% One of the agent, which may have begun after sessions were last read.
 -spec session_ended(state()) -> state().
