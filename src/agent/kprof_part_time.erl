@@ -268,8 +268,8 @@ shut(#s{tracing = #tracing{trace_config = #{entry := none}}, session = Session, 
     kprof_patterns:clear(Session, Set),
     #{};
 shut(#s{session = Session, part_time = #part_time{set = Set}} = S) ->
-    [kprof_spec:set_pattern(Session, MFA, kprof_match_spec:unsampled(), [local]) || {_, MFA, _} <- entry_specs(S), is_map_key(MFA, Set)],
-    Set.
+    Entry = maps:with([MFA || {_, MFA, _} <- entry_specs(S)], Set),
+    maps:merge(Set, kprof_patterns:replace(Session, Entry, kprof_match_spec:unsampled())).
 
 %% A change of patterns takes effect somewhere in the time that it takes. -> {Time, measured/1 at that time, Result, state()}
 timed(Change, S0) ->

@@ -71,12 +71,13 @@ resample(#s{tracing = #tracing{trace_config = Config}} = S) ->
     case patterns(Config, S) of
         {ok, Specs, _} ->
             {Taken, S1} = apply_config(Config, Specs, S),
-            [kprof_link:event(others, kprof_text:format("another tracer traces ~ts now: it is not traced here", [kprof_text:mfa(M, F, A)]), S1)
-             || {_, {M, F, A} = MFA, _} <- Taken, lists:keymember(MFA, 2, S#s.tracing#tracing.specs)],
+            left_to_others([Spec || {_, MFA, _} = Spec <- Taken, lists:keymember(MFA, 2, S#s.tracing#tracing.specs)], S1),
             S1;
         _ ->
             S
     end.
+
+left_to_others(Taken, S) -> [kprof_link:event(others, kprof_text:format("another tracer traces ~ts now: it is not traced here", [kprof_text:mfa(M, F, A)]), S) || {_, {M, F, A}, _} <- Taken].
 
 %% Applies the sampling that the limits require: at once, by the control word alone if no other agent uses it.
 -spec recut(state()) -> state().
@@ -170,8 +171,10 @@ put_again(#s{tracing = #tracing{on = true, set = Set, specs = Specs, sessions = 
         [] when Silent =:= [] ->
             {[], S};
         All ->
-            S1 = set_all(S#s{tracing = S#s.tracing#tracing{set = maps:without(Lost ++ Silent, Set)}}),
-            [kprof_link:event(reload, kprof_text:format("~ts was loaded: ~ts", [kprof_text:mfa(M, F, A), again(maps:is_key(MFA, S1#s.tracing#tracing.set))]), S) || {M, F, A} = MFA <- All],
+            Taken = kprof_patterns:taken(Session, Specs, Set), % also after the module was loaded
+            left_to_others(Taken, S),
+            S1 = set_all(S#s{tracing = S#s.tracing#tracing{set = maps:without(Lost ++ Silent, Set), specs = Specs -- Taken}}),
+            [kprof_link:event(reload, kprof_text:format("~ts was loaded: ~ts", [kprof_text:mfa(M, F, A), again(maps:is_key(MFA, S1#s.tracing#tracing.set))]), S) || {M, F, A} = MFA <- All, not lists:keymember(MFA, 2, Taken)],
             {Lost, S1}
     end;
 put_again(S) ->

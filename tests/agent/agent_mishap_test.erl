@@ -22,6 +22,7 @@ tests() ->
         {no_trip_while_off, fun no_trip_while_off/1},
         {no_probe_while_silent, fun no_probe_while_silent/1},
         {loaded_while_untraced, fun loaded_while_untraced/1},
+        {loaded_and_traced_by_others, fun loaded_and_traced_by_others/1},
         {calls_outside_are_seen, fun calls_outside_are_seen/1},
         {again_with_care, fun again_with_care/1},
         {counts_outlive_the_relay, fun counts_outlive_the_relay/1},
@@ -105,6 +106,26 @@ loaded_while_untraced(T) ->
     receive {ke, mark, _} -> error(told_twice) after 0 -> ok end,
     finish(T, K),
     [rpc:call(T, code, F, [agent_other]) || F <- [purge, delete, purge]].
+
+%% A module that was loaded after the tiers were chosen, if another tracer set a pattern before the agent has seen it.
+loaded_and_traced_by_others(T) ->
+    isolated(T) orelse
+        begin
+            MFA = {agent_other, f, 0},
+            Theirs = [{'_', [], [{message, false}]}],
+            Spec = fun() -> rpc:call(T, erlang, trace_info, [MFA, match_spec]) end,
+            K = traced(T, (trace_config([]))#{tiers := [{0, agent_other, f, 0}]}),
+            Holder = rpc:call(T, agent_load, hold, [K]),
+            version(T, 1),
+            ?equal(rpc:call(T, erlang, trace_pattern, [MFA, Theirs, [local]]), 1),
+            rpc:call(T, agent_load, let_go, [Holder]),
+            ?got({ke, others, <<"another tracer traces agent_other:f/0 now: it is not traced here">>}),
+            ?check(is_map(beat_now(K))),
+            ?equal(Spec(), {match_spec, Theirs}),
+            finish(T, K),
+            ?equal(Spec(), {match_spec, Theirs}),
+            [rpc:call(T, code, F, [agent_other]) || F <- [purge, delete, purge]]
+        end.
 
 version(T, N) ->
     Text = ["-module(agent_other). ", "-export([f/0]). ", io_lib:format("f() -> ~b.", [N])],

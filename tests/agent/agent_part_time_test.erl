@@ -20,6 +20,7 @@ tests() ->
         {part_time_new_settings, fun part_time_new_settings/1},
         {part_time_survives_a_reload, fun part_time_survives_a_reload/1},
         {part_time_leaves_others, fun part_time_leaves_others/1},
+        {part_time_leaves_others_at_any_time, fun part_time_leaves_others_at_any_time/1},
         {part_time_killed_leaves_others, fun part_time_killed_leaves_others/1},
         {part_time_instead_of_breaker, fun part_time_instead_of_breaker/1},
         {part_time_not_allowed, fun part_time_not_allowed/1}
@@ -287,6 +288,25 @@ others_stay(T) ->
     rpc:call(T, erlang, trace_pattern, [{agent_load, leaf, 1}, false, [local]]),
     nothing_left(T).
 
+%% A pattern that another tracer sets in the middle of a cycle, in place of the agent's.
+part_time_leaves_others_at_any_time(T) ->
+    isolated(T) orelse
+        begin
+            {K, Workers} = begun(T, #{}, 2),
+            [set_in_a_cycle(T, F, Other) || {F, Other} <- [{entry, leaf}, {leaf, tier}]],
+            stop_workers(Workers),
+            finish(T, K),
+            [?equal({F, spec_of(T, F)}, {F, {match_spec, ?THEIRS}}) || F <- [entry, leaf]],
+            [rpc:call(T, erlang, trace_pattern, [{agent_load, F, 1}, false, [local]]) || F <- [entry, leaf]],
+            nothing_left(T)
+        end.
+
+%% Waits on the node: sampling is on for a few ms only.
+set_in_a_cycle(T, F, Other) ->
+    ?equal(rpc:call(T, agent_load, replace_when_traced, [{agent_load, F, 1}, ?THEIRS]), 1),
+    alternates_of(T, Other, 3),
+    ?equal({F, spec_of(T, F)}, {F, {match_spec, ?THEIRS}}).
+
 %% Also the relay, which cleans up if the controller was killed, and the guardian, if both were.
 part_time_killed_leaves_others(T) -> isolated(T) orelse [killed_leaves(T, Who) || Who <- [controller, both]].
 
@@ -297,7 +317,7 @@ killed_leaves(T, Who) ->
     [exit(P, kill) || P <- [K | [Relay || Who =:= both]]],
     told_gone(),
     gone(T),
-    [?equal(spec_of(T, F), {match_spec, ?THEIRS}) || F <- [entry, leaf]],
+    ?equal({Who, [{F, spec_of(T, F)} || F <- [entry, leaf]]}, {Who, [{F, {match_spec, ?THEIRS}} || F <- [entry, leaf]]}),
     [rpc:call(T, erlang, trace_pattern, [{agent_load, F, 1}, false, [local]]) || F <- [entry, leaf]],
     stop_workers(Workers),
     nothing_left(T),
