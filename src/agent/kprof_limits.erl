@@ -134,7 +134,9 @@ let_out(Noted, {New, _} = Next, #s{limits = #limits{sample = Old, why = Why, not
 let_out(_, Next, _) ->
     Next.
 
-%% Calls per second that took a sampling decision since the last evaluation.
+%% Calls per second that took a sampling decision since the last evaluation. In a part of the time: that of the last cycle; before
+%% the first one has ended, that of the time before.
+ticket_rate(#s{part_time = #part_time{phase = Phase, calls_s = 0}, limits = #limits{ticket_rate = PerS}}) when Phase =/= off -> PerS;
 ticket_rate(#s{part_time = #part_time{phase = Phase, calls_s = PerS}}) when Phase =/= off -> PerS;
 ticket_rate(#s{limits = #limits{ticket = none}}) -> 0;
 ticket_rate(#s{limits = #limits{ticket = {Then, Before}}}) ->

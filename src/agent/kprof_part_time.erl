@@ -95,11 +95,11 @@ begin_now(S) ->
         false -> S
     end.
 
-%% The first cycle begins as if one had just passed: soon.
+%% The first cycle begins as if one had just passed: soon. Events that wait now are from before: no flood that sampling cannot end.
 begun(#s{tracing = #tracing{set = Set} = T, limits = Limits, cost = Cost} = S0) ->
     S1 = S0#s{
         tracing = T#tracing{set = maps:map(fun(_, _) -> pending end, Set)},
-        limits = Limits#limits{why = part_time},
+        limits = Limits#limits{why = part_time, flooded = kprof_node:now_ms()},
         cost = kprof_cost:anew(Cost),
         part_time = #part_time{phase = closed, set = Set, cycle_at = kprof_node:now_ms() - ?LEAST_CYCLE_MS, read = kprof_link:counter(?READ, S0)}
     },

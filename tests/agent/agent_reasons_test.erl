@@ -12,6 +12,7 @@
 -define(BATCH, 2000). % the relay checks its limits once per batch
 -define(EVENTS, 6). % events per entry: three calls and their returns
 -define(SKIPPED, 34). % tickets of two such calls
+-define(PART_TIME, 5). % sample_why
 -define(RUN_QUEUE, 100). % per scheduler
 -define(BEAT_MS, 500). % period of the controller
 
@@ -21,6 +22,7 @@ tests() ->
         {many_events_are_dropped, fun many_events_are_dropped/1},
         {dropped_events_weigh_what_they_stood_for, fun dropped_events_weigh_what_they_stood_for/1},
         {a_burst_is_limited_at_once, fun a_burst_is_limited_at_once/1},
+        {a_flood_before_part_time_is_no_new_one, fun a_flood_before_part_time_is_no_new_one/1},
         {a_flood_of_unsampled_calls_names_their_cost, fun a_flood_of_unsampled_calls_names_their_cost/1},
         {big_events_trip, fun big_events_trip/1},
         {a_long_queue_is_not_walked, fun a_long_queue_is_not_walked/1},
@@ -121,6 +123,24 @@ a_flood_of_unsampled_calls_names_their_cost(T) ->
     rpc:call(T, agent_load, let_go, [Holder]),
     Text = receive {ke, overload, Why} -> Why after ?PATIENCE -> error(no_trip) end,
     ?equal({Text, string:find(Text, "unsampled calls would cost") =:= nomatch}, {Text, false}),
+    finish(T, K).
+
+%% Tracing for a part of the time has just begun: the events that wait are from before.
+a_flood_before_part_time_is_no_new_one(T) ->
+    Limits = #{max_cost => 10, part_ms => 5, part_assumed => 1, cooldown_ms => 10 * ?PATIENCE},
+    K = armed(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}], #{sample => 1000000}), Limits),
+    ?soon(fun() -> #{gap := Gap} = beat_now(K), Gap =:= 0 end),
+    Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
+    K ! {flood, Relay, 5000}, % sampling is cut to the least
+    [?check(is_map(beat_now(K))) || _ <- [1, 2]],
+    Holder = rpc:call(T, agent_load, hold, [K]),
+    run(T, many, [4, 1000]),
+    Until = node_ms(T) + 100, % not too soon after the last evaluation
+    ?soon(fun() -> node_ms(T) > Until end),
+    K ! {adjust, Relay}, % part time begins
+    K ! {flood, Relay, 5000},
+    rpc:call(T, agent_load, let_go, [Holder]),
+    ?equal(maps:with([sample_why, trips], beat_now(K)), #{sample_why => ?PART_TIME, trips => 0}),
     finish(T, K).
 
 %% The controller is suspended, too: otherwise the pacer notices the rate of calls and has the sampling rate reduced.
