@@ -3,7 +3,7 @@
 -export([entry/1, tier/1, leaf/1, three/3, none/0, throws/1, tail/1, big/2]).
 -export([deep/2, down/2, under/2, yielding/1, yields/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, counting_on/2, spin/0, holding/2]). % processes
--export([counting/2, made/0, stale/1, stale_on/1, is_traced/1, replace_when_traced/2]). % tracing for a part of the time
+-export([counting/2, made/0, stale/1, stale_on/1, is_traced/1, replace_when_traced/2, set_when_free/2]). % tracing for a part of the time
 -export([fill/1, filling/1]). % of the table of processes
 -export([idle_holder/0, idle_holding/0, busy_holder/1, busy_holder_ends/0, busy_holding/2, beating/1, beating_on/1]). % tokens at the end
 -export([sends_traced/0, sends_traced_end/1, tracing_sends/0, ticking/1]).
@@ -389,6 +389,12 @@ is_traced(MFA) -> [x || S <- traces(), {traced, T} <- [told(S, MFA, traced)], T 
 replace_when_traced(MFA, Spec) ->
     at(fun() -> not is_traced(MFA) end),
     now_traced(MFA),
+    erlang:trace_pattern(MFA, Spec, [local]).
+
+%% The same as soon as the agent has removed its pattern: long before it looks whether the function is free.
+set_when_free(MFA, Spec) ->
+    at(fun() -> is_traced(MFA) end),
+    at(fun() -> not is_traced(MFA) end),
     erlang:trace_pattern(MFA, Spec, [local]).
 
 now_traced(MFA) -> is_traced(MFA) orelse (erlang:yield() andalso now_traced(MFA)).

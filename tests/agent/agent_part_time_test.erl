@@ -260,7 +260,8 @@ spec_of(T, F) -> rpc:call(T, erlang, trace_info, [{agent_load, F, 1}, match_spec
 
 %% Between two cycles.
 theirs_on(T, F) ->
-    ?soon(fun() -> not is_traced(T, F) andalso (rpc:call(T, erlang, trace_pattern, [{agent_load, F, 1}, ?THEIRS, [local]]) =:= 1) andalso spec_of(T, F) =:= {match_spec, ?THEIRS} end).
+    ?equal(rpc:call(T, agent_load, set_when_free, [{agent_load, F, 1}, ?THEIRS]), 1),
+    ?equal({F, spec_of(T, F)}, {F, {match_spec, ?THEIRS}}).
 
 others_stay(T) ->
     {K, Workers} = begun(T, #{}, 2),
