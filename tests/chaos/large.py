@@ -33,7 +33,7 @@ GOALS = {"attach to first row": 2, "detach until clean": 2, "kill -9 until clean
          "report after detach": "0 modules", "report after detach, screen": "0 modules"}
 STALL_MS = 10  # the goal of each stall
 FORMS = {"s": ["%.2f"], "ms": ["%.1f", "%.1f", "%.0f", "%.1f"]}  # of the values of a figure, by its unit
-CONTROL_S, TRACED_S, SETTLES_S, TIGHT_S = 10, 5, 1, 3
+CONTROL_S, TRACED_S, SETTLES_S, TIGHT_S, VIEWED_S = 10, 5, 1, 3, 4
 TRIP_S = 60  # if the breaker has not opened by then, sampling keeps the limit
 LATER_S = 180  # deadlines, not assertions
 _beam = None
@@ -254,12 +254,48 @@ class Run:
             self.phases.during("a capture (I)", lambda: t.keys("Home", "I") or see("NAMES of these|not called within"))
             t.keys("Escape")
             see(r"^\W*request\b.*[1-9]")
+            self.views(t, see)
             self.tight(t)
             self.phases.during("detach, screen", lambda: t.keys("q") or until_clean(n), 2 * SETTLES_S)
             kp.until(LATER_S, lambda: t.get("pane_dead") == "1", 0.2, what=t.screen)
         with open(said) as f:
             left = receipt(f.read())
         self.tell("report after detach, screen", left)
+
+    def views(self, t, see):
+        """What else the operator can ask the node for."""
+        def menu(choice):
+            t.keys("F")
+            if "Sample the stacks of" not in see("Sample the stacks of|^SAMPLING +overhead"):
+                t.keys("w")  # F has begun again with the last choice
+                see("Sample the stacks of")
+            t.keys(choice, "Enter")
+            see(r"^SAMPLING +overhead")
+
+        def back():
+            t.keys("Escape")
+            return re.search(r"^\W*request\b.*[1-9]", t.screen(), re.M)
+
+        def table():
+            kp.until(LATER_S, back, 0.5, what=t.screen)
+
+        for who, choice in (("the default choice", "Home"), ("the last choice", "End")):
+            self.phases.during("stack sampling (F), " + who, lambda: menu(choice), VIEWED_S)
+            self.phases.during("end of stack sampling", table)
+        self.phases.during("process table (U)", lambda: t.keys("U") or see(r"^\d+ processes, "), VIEWED_S)
+        table()
+        self.phases.during("presets (P)", lambda: t.keys("P") or see("Presets for this node|presets for this node are ready|no preset"))
+        table()
+        self.phases.during("functions to choose from (a)", lambda: t.keys("a") or see(r"^\d+ functions of \d+ modules"))
+        table()
+
+        def full():
+            t.keys("Home", "x")
+            see("the next ")
+            t.keys("Enter")
+            see(r"CALL TREE of|Nothing was traced")
+        self.phases.during("full trace of a request (x)", full)
+        table()
 
     def tight(self, t):
         """The entry in a tight loop. The breaker opens, or sampling prevents it."""
