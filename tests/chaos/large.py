@@ -273,8 +273,8 @@ class Run:
             see(r"^SAMPLING +overhead")
 
         def back():
-            t.keys("Escape")
-            return re.search(r"^\W*request\b.*[1-9]", t.screen(), re.M)
+            there = re.search(r"^TIER\b", t.screen(), re.M)
+            return there or t.keys("Escape")
 
         def table():
             kp.until(LATER_S, back, 0.5, what=t.screen)
