@@ -64,7 +64,7 @@ static struct attribution to_orphan(struct core *c, const struct event *ev)
     struct request *r = &c->requests.req[req];
     r->start_ns = ev->ts_ns;
     r->drain_at = UINT32_MAX;
-    r->due_ns = after(c->now_ns, c->set.limits.grace_ns);
+    r->due_ns = after(c->complete_ns, c->set.limits.grace_ns);
     finalize_due_at(&c->finalizer, r->due_ns);
     return to_request(c, req, ev->ident);
 }

@@ -214,13 +214,20 @@ void core_feed(struct core *c, const struct event *ev, size_t n)
         tracker_event(c, &ev[i]);
 }
 
-void core_advance(struct core *c, uint64_t now_ns)
+void core_pass(struct core *c, uint64_t now_ns)
 {
     if (now_ns > c->now_ns)
         c->now_ns = now_ns;
     if (c->now_ns >= c->finalizer.next_due_ns)
         finalize_due(c);
     windows_advance(&c->windows, c->now_ns);
+}
+
+void core_advance(struct core *c, uint64_t now_ns)
+{
+    if (now_ns > c->complete_ns)
+        c->complete_ns = now_ns;
+    core_pass(c, now_ns);
 }
 
 uint64_t core_now(const struct core *c)

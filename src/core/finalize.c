@@ -317,11 +317,11 @@ void finalize_due(struct core *c)
     if (!c->windows.started)
         windows_advance(&c->windows, c->now_ns);
     c->finalizer.next_due_ns = UINT64_MAX;
-    while ((at = t->list[REQ_CLOSING].oldest) != REQ_NIL && t->req[at].due_ns <= c->now_ns)
+    while ((at = t->list[REQ_CLOSING].oldest) != REQ_NIL && t->req[at].due_ns <= c->complete_ns)
         finalize_request(c, at);
     if (at != REQ_NIL)
         finalize_due_at(&c->finalizer, t->req[at].due_ns);
-    while ((at = t->list[REQ_ORPHAN].oldest) != REQ_NIL && t->req[at].due_ns <= c->now_ns)
+    while ((at = t->list[REQ_ORPHAN].oldest) != REQ_NIL && t->req[at].due_ns <= c->complete_ns)
         drop_orphan(c, at);
     if (at != REQ_NIL)
         finalize_due_at(&c->finalizer, t->req[at].due_ns);

@@ -126,7 +126,8 @@ static uint32_t first_of(struct core *c, uint64_t key)
     struct mailbox *m = &c->mailbox;
     uint32_t at = m->sent ? map_get(&m->by_target, key) : MAP_EMPTY;
 
-    while (at != MAP_EMPTY && after(m->sent[at].answered_ns, c->set.limits.grace_ns) < c->now_ns) {
+    while (at != MAP_EMPTY &&
+           after(m->sent[at].answered_ns, c->set.limits.grace_ns) < c->complete_ns) {
         drop(m, at);
         at = map_get(&m->by_target, key);
     }

@@ -498,7 +498,7 @@ struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t 
         abort();
     struct making m = {.c = c, .s = s, .query = l};
 
-    core_advance(c, c->now_ns);
+    core_pass(c, c->now_ns);
     view(&m);
     m.traced_s = snapshot_add_gaps(c, s, wall_of_now_ns);
     uint64_t history_ns = c->windows.now_ns - c->windows.start_ns;

@@ -32,7 +32,8 @@
 #include <kprof/core/core.h>
 
 struct core {
-    uint64_t now_ns; /* the latest time seen */
+    uint64_t now_ns;      /* the latest time seen */
+    uint64_t complete_ns; /* at most now_ns: events up to this time have arrived */
     struct finalizer finalizer;
     struct tracker tracker;
     struct account account;

@@ -68,10 +68,10 @@ static void drain_full(struct core *c, uint32_t req)
 
     if (r->state != REQ_OPEN || r->n_calls < r->drain_at || request_merge_resolve(c, req))
         return;
-    if (c->now_ns > c->set.limits.grace_ns)
-        finalize_drain(c, req, c->now_ns - c->set.limits.grace_ns);
+    if (c->complete_ns > c->set.limits.grace_ns)
+        finalize_drain(c, req, c->complete_ns - c->set.limits.grace_ns);
     if (r->n_calls > c->set.limits.request_calls / 2)
-        finalize_drain(c, req, c->now_ns);
+        finalize_drain(c, req, c->complete_ns);
 }
 
 static void push(struct core *c, const struct event *ev, struct proc *p,
@@ -212,12 +212,24 @@ static bool is_name(const struct core *c, uint32_t id)
     return id <= intern_count(c->set.names);
 }
 
+/* Events up to this time have arrived. */
+static void complete(struct core *c, uint64_t ts_ns)
+{
+    if (ts_ns <= c->complete_ns)
+        return;
+    c->complete_ns = ts_ns;
+    if (ts_ns > c->now_ns)
+        c->now_ns = ts_ns;
+    if (ts_ns >= c->finalizer.next_due_ns)
+        finalize_due(c);
+}
+
 void tracker_event(struct core *c, const struct event *ev)
 {
-    if (ev->kind ==
-        EVENT_GAP) { /* it may arrive before earlier calls, so it does not advance the time */
+    if (ev->kind == EVENT_GAP) { /* it may arrive before earlier calls, so ts is not the time */
         if (ev->ident < GAP_COUNT)
             gaps_report(&c->gaps, ev->ts_ns, (enum gap_reason)ev->ident, c->tracker.called_ns);
+        complete(c, ev->prev);
         return;
     }
     if (ev->kind == EVENT_MARK) {
@@ -230,11 +242,7 @@ void tracker_event(struct core *c, const struct event *ev)
             vm_events_take(&c->vm_events, ev);
         return;
     }
-    if (ev->ts_ns > c->now_ns) {
-        c->now_ns = ev->ts_ns;
-        if (c->now_ns >= c->finalizer.next_due_ns)
-            finalize_due(c);
-    }
+    complete(c, ev->ts_ns);
     switch (ev->kind) {
     case EVENT_ENTRY:
     case EVENT_CALL:

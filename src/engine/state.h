@@ -25,8 +25,7 @@
 #include <stdatomic.h>
 
 #define ENGINE_LOG 100
-/* Batches are at most this late: core's time advances only once they are certain to have arrived.
- */
+/* Batches are rarely later than this: core's time follows the node's time with this lag. */
 #define FINALIZE_LAG_NS 150000000u
 
 struct session_log {

@@ -6,8 +6,9 @@
 #include "state.h"
 
 uint64_t wall_clock_of_core(const struct engine *g); /* ns */
-/* Advances core to the node's time at local_ns of the local clock (a replay: of the clock of the
- * recording), but not past events that may still be in transit. False: that time is not known. */
+/* Computes the node's time at local_ns of the local clock (a replay: of the clock of the
+ * recording), and advances core, but not past events that are usually in transit. Requests end only
+ * once their events have arrived, or if the node is silent. False: that time is not known. */
 bool wall_clock_advance(struct engine *g, uint64_t local_ns);
 
 #endif

@@ -11,6 +11,8 @@
 #define VM_EVENTS_MOST 64
 #define NOTES          64u
 #define COUNTED_MAX    (UINT64_C(1) << 48) /* maximum calls, or microseconds, of one message */
+/* An event is sent at most this long after a heartbeat that was made at the same time. */
+#define RELAY_LATE_NS UINT64_C(150000000)
 
 struct stream {
     struct ring *ring;
@@ -385,13 +387,30 @@ bad:
     return STREAM_BAD;
 }
 
-/* The agent's own state, in order with its trace messages. */
-static void push_word(struct stream *s, enum event_kind kind, uint32_t ident)
+static void push_mark(struct stream *s, uint32_t module)
 {
     uint64_t ts_ns = s->beat_ts_ns > s->last_ts_ns ? s->beat_ts_ns : s->last_ts_ns;
 
-    *batch_slot(s, 0) = (struct event){
-        .ts_ns = kind == EVENT_GAP ? s->beat_ts_ns : ts_ns, .kind = (uint8_t)kind, .ident = ident};
+    *batch_slot(s, 0) = (struct event){.ts_ns = ts_ns, .kind = EVENT_MARK, .ident = module};
+    push_oldest_first(s, 1);
+}
+
+/* One connection keeps the order of messages. So what was sent before the heartbeat has arrived,
+ * however long the connection, or this thread, was held up. */
+static uint64_t complete_ns(struct stream *s)
+{
+    struct clock_reading r = timeline_reading(&s->time);
+
+    return r.known && !r.in_doubt && s->beat_ts_ns > RELAY_LATE_NS ? s->beat_ts_ns - RELAY_LATE_NS
+                                                                   : 0;
+}
+
+static void push_gap(struct stream *s, int reason)
+{
+    *batch_slot(s, 0) = (struct event){.ts_ns = s->beat_ts_ns,
+                                       .prev = complete_ns(s),
+                                       .kind = EVENT_GAP,
+                                       .ident = (uint32_t)reason};
     push_oldest_first(s, 1);
 }
 
@@ -417,7 +436,7 @@ static enum stream_kind feed_heartbeat(struct stream *s, struct etf *c, uint64_t
     pthread_mutex_unlock(&s->lock);
     s->beat_ts_ns = b.ts_ns;
     if (b.gap >= 0)
-        push_word(s, EVENT_GAP, (uint32_t)b.gap);
+        push_gap(s, b.gap);
     return STREAM_HEARTBEAT;
 }
 
@@ -434,7 +453,7 @@ static enum stream_kind feed_note(struct stream *s, struct etf *c, struct etf *r
     if (!etf_string(c, &text, &n))
         return STREAM_BAD;
     if (tag_n == 4 && memcmp(tag, "mark", 4) == 0) { /* gives no line in the log */
-        push_word(s, EVENT_MARK, intern_add(s->dec.names, (const char *)text, n < 255 ? n : 255));
+        push_mark(s, intern_add(s->dec.names, (const char *)text, n < 255 ? n : 255));
         return STREAM_NOTE;
     }
     memcpy(note.tag, tag, tag_n < sizeof note.tag - 1 ? tag_n : sizeof note.tag - 1);

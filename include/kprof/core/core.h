@@ -4,7 +4,8 @@
  * Invariant: calls.received == aggregated + open + expired + unattributed at any time, and struct
  * core_limits bounds the memory. Pure: reads no clock, does no I/O, starts no thread. Only one
  * thread (the core thread) calls these functions; any thread may read a finished snapshot. Times
- * are those of the node, as in struct event; core_advance passes the time when no events arrive. */
+ * are those of the node, as in struct event; core_advance and core_pass pass the time when no
+ * events arrive. */
 #ifndef KPROF_CORE_CORE_H
 #define KPROF_CORE_CORE_H
 
@@ -71,7 +72,10 @@ void core_set_text_ring(struct core *c, const struct text_ring *s);
 void core_set_slow(struct core *c, uint64_t threshold_ns); /* 0: no slow calls are stored */
 
 void core_feed(struct core *c, const struct event *ev, size_t n);
-void core_advance(struct core *c, uint64_t now_ns); /* node time */
+/* It is this time on the node. core_advance: events up to this time have arrived, so requests that
+ * ended long enough before are complete. core_pass: they may not have arrived. */
+void core_advance(struct core *c, uint64_t now_ns);
+void core_pass(struct core *c, uint64_t now_ns);
 /* kprof-top itself detected that nothing has been traced since at_ns: GAP_LOST or GAP_SILENT. The
  * next EVENT_GAP ends the gap. */
 void core_gap(struct core *c, uint64_t at_ns, enum gap_reason reason);

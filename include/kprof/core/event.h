@@ -20,7 +20,8 @@ enum event_kind {
     EVENT_EXIT,      /* the process is dead (from the answer to {alive, ...}) */
     EVENT_FLUSH,     /* tracing was switched off at ts: calls that are open will have no end */
     EVENT_GAP,       /* from ts on nothing is traced: ident = enum gap_reason. GAP_NONE:
-                        calls are traced (reported twice a second) */
+                        calls are traced (reported twice a second). prev: up to this time all
+                        events have arrived, except very late ones; 0: not known */
     EVENT_MARK,      /* a traced module was loaded again: ident = interned name */
     EVENT_DROPPED,   /* events were dropped before ts: open calls may have ended */
     EVENT_COUNTED,   /* nothing is traced, calls are counted: label = calls of the tier. tier
