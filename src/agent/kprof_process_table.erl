@@ -11,6 +11,7 @@
 -type options() :: #{wanted := kprof_process_round:wanted(), period_us := pos_integer(), vm := kprof_hazard:vm(), to := pid()}.
 
 -define(SECOND_US, 500000). % between the first two rounds: the second one has the first values per second
+-define(FIRST, 4). % the part of the first round's cost that delays the second one
 -define(REST_US, 100000). % at least, between two rounds
 -define(HEAP_WORDS, 8 bsl 20).
 
@@ -26,6 +27,7 @@
     next :: none | reference(), % the timer of the next one
     period_us :: pos_integer(),
     cost = 0 :: non_neg_integer(),
+    unpaid_ns = 0 :: non_neg_integer(), % of the first round
     told = 0 :: non_neg_integer(), % number of rounds that kprof-top has received
     newest = none :: none | kprof_process_round:told()
 }).
@@ -70,17 +72,20 @@ begun(#t{gate = 0, round = none, number = N, known = Known, began_us = Before, o
 begun(T) ->
     T.
 
-rounded(BeganUs, Told, Ns, #t{number = N, budget = Budget, options = #{period_us := Asked}} = T) ->
+%% The first round of a large node reads more than those after it. So that the first values per second come soon, only a part of it
+%% delays the second round; the third one waits for the rest.
+rounded(BeganUs, Told, Ns, #t{number = N, budget = Budget, unpaid_ns = Unpaid, options = #{period_us := Asked}} = T) ->
     Schedulers = erlang:system_info(schedulers_online),
-    Us = kprof_stack_rate:period(if N =:= 1 -> min(?SECOND_US, Asked); true -> Asked end, Ns, Schedulers, Budget),
-    Cost = kprof_stack_rate:cost(0, 0, Ns, Us * 1000 * Schedulers),
-    planned(max(?REST_US, BeganUs + Us - erlang:monotonic_time(microsecond)), T#t{newest = Told, began_us = BeganUs, period_us = Us, cost = Cost}).
+    {Due, Later} = if N =:= 1 -> {Ns div ?FIRST, Ns - Ns div ?FIRST}; true -> {Ns + Unpaid, 0} end,
+    Us = kprof_stack_rate:period(if N =:= 1 -> min(?SECOND_US, Asked); true -> Asked end, Due, Schedulers, Budget),
+    Cost = kprof_stack_rate:cost(0, 0, Due, Us * 1000 * Schedulers),
+    planned(max(?REST_US, BeganUs + Us - erlang:monotonic_time(microsecond)), T#t{newest = Told, began_us = BeganUs, period_us = Us, cost = Cost, unpaid_ns = Later}).
 
 %% A round that is under way ends; what was known is too old to compare with when the next one begins.
 forgotten(#t{round = Round, known = Known} = T) ->
     Round =/= none andalso killed(Round),
     kprof_process_round:forget(Known),
-    T#t{round = none, next = none, number = 0, cost = 0}.
+    T#t{round = none, next = none, number = 0, cost = 0, unpaid_ns = 0}.
 
 killed(Round) ->
     unlink(Round),

@@ -18,6 +18,7 @@ tests() ->
         {processes_are_born_and_die, fun processes_are_born_and_die/1},
         {processes_suspended, fun processes_suspended/1},
         {processes_hazards, fun processes_hazards/1},
+        {processes_first_rate_is_soon, fun processes_first_rate_is_soon/1},
         {processes_many, fun processes_many/1},
         {processes_gate_of_the_breaker, fun processes_gate_of_the_breaker/1},
         {processes_end_unasked, fun processes_end_unasked/1},
@@ -204,6 +205,20 @@ processes_hazards(T) ->
     [?equal({Erts, Of(Erts)}, {Erts, [{true, 0}, {true, 0}, {false, 0}]}) || Erts <- [[13, 2, 2, 5], [14, 2, 1], [15, 2, 7], [16, 2]]],
     [?equal({Erts, Of(Erts)}, {Erts, [{true, 0}, {true, 0}, {true, 0}]}) || Erts <- [[13, 2, 2, 6], [17, 1]]],
     [exit(P, kill) || P <- [Off, On, Large]].
+
+%% The first round reads more of each process. The second one, with the first values per second, does not wait until that is paid
+%% for; the third one does.
+processes_first_rate_is_soon(T) ->
+    load(T, agent_burn),
+    Keeper = rpc:call(T, agent_burn, start, [1, 5000]),
+    K = begun(T),
+    ok = ask(K, {limits, #{max_cost => 20000 div rpc:call(T, erlang, system_info, [schedulers_online])}}),
+    Asked = #{by => memory, period_ms => 500},
+    Betweens = [begin #{between_us := Us} = figures(rounds(K, Asked, fun(_) -> true end)), Us end || _ <- [1, 2, 3]],
+    [0, Second, Third] = Betweens,
+    ?equal({Betweens, 2 * Second < Third}, {Betweens, true}),
+    rpc:call(T, agent_burn, stop, [Keeper]),
+    finish(T, K).
 
 %% 20,000 processes: the report has a bounded size, and its cost stays below the limit.
 processes_many(T) ->

@@ -282,7 +282,7 @@ class Run:
         for who, choice in (("the default choice", "Home"), ("the last choice", "End")):
             self.phases.during("stack sampling (F), " + who, lambda: menu(choice), VIEWED_S)
             self.phases.during("end of stack sampling", table)
-        self.phases.during("process table (U)", lambda: t.keys("U") or see(r"^\d+ processes, "), VIEWED_S)
+        self.phases.during("process table (U)", lambda: t.keys("U") or see(r"^\d+ processes\b"), VIEWED_S)
         table()
         self.phases.during("presets (P)", lambda: t.keys("P") or see("Presets for this node|presets for this node are ready|no preset"))
         table()
