@@ -51,7 +51,7 @@
         #{atom() => non_neg_integer()},
     sample = 1 :: pos_integer(), % N that the limits require; at least that of the trace configuration
     why = none :: none | rate | cost | flood | part_time, % which limit; tracing is on for a part of the time
-    flooded = none :: none | integer(), % when (ms) a flood last cut sampling
+    flooded = none :: none | integer(), % when (ms) a flood last cut sampling, or part time began
     ticket = none :: none | {integer(), non_neg_integer()}, % {Ms, Ticket} of the last evaluation
     ticket_rate = 0 :: non_neg_integer(), % calls per second that take a sampling decision
     calls = unknown :: unknown | pos_integer(), % traced calls of a sampled request

@@ -134,8 +134,8 @@ let_out(Noted, {New, _} = Next, #s{limits = #limits{sample = Old, why = Why, not
 let_out(_, Next, _) ->
     Next.
 
-%% Calls per second that took a sampling decision since the last evaluation. In a part of the time: that of the last cycle; before
-%% the first one has ended, that of the time before.
+%% Calls per second that took a sampling decision since the last evaluation. In a part of the time: that of the last cycle; while
+%% this is not known, or 0, the last one known.
 ticket_rate(#s{part_time = #part_time{phase = Phase, calls_s = 0}, limits = #limits{ticket_rate = PerS}}) when Phase =/= off -> PerS;
 ticket_rate(#s{part_time = #part_time{phase = Phase, calls_s = PerS}}) when Phase =/= off -> PerS;
 ticket_rate(#s{limits = #limits{ticket = none}}) -> 0;
@@ -226,6 +226,7 @@ cut_for(Waiting, #s{tracing = #tracing{on = true}, limits = #limits{sample = Old
             atomics:put(S1#s.counters, ?CUT_AT, kprof_node:now_ms()), % the relay uses it to decide whether the cut has taken effect
             S1;
         false ->
+            is_integer(Waiting) andalso atomics:put(S#s.counters, ?CUT_AT, Now), % the relay opens the breaker if nobody answers
             S
     end;
 cut_for(_, S) ->

@@ -232,8 +232,10 @@ catches_up(Age, #s{lag = {First, Before, At}, came = Came, clock = Now}) ->
 %% the relay ran. Messages from before a cut, and from shortly after it, do not show its effect.
 flood(Made, #s{dropped = Before, controller = Controller, counters = C} = S0) ->
     S = skip(erlang:monotonic_time(), 0, set_priority(infinity, S0#s{came = 0, lag = none})),
-    Made >= atomics:get(C, ?CUT_AT) + ?CUT_MS andalso (Controller ! {flood, self(), S#s.dropped - Before}),
+    tells(Made, C) andalso (Controller ! {flood, self(), S#s.dropped - Before}),
     S.
+
+tells(Made, C) -> Made >= atomics:get(C, ?CUT_AT) + ?CUT_MS.
 
 %% Drops trace messages that were made before Until; other messages stay. The messages of one process stay in order.
 skip(Until, N, S) ->
@@ -515,7 +517,7 @@ guard(M, S) ->
 %% nothing, the breaker opens here.
 overfull(Made, Queue, #s{flooded = Last, counters = C} = S) ->
     case Last =:= none orelse atomics:get(C, ?CUT_AT) >= Last of
-        true -> flood(Made, S#s{flooded = now_ms()});
+        true -> flood(Made, case tells(Made, C) of true -> S#s{flooded = now_ms()}; false -> S end);
         false when Made =< Last + ?AGAIN_MS -> flood(Made, S);
         false -> shut(io_lib:format("~b events were in the queue", [Queue]), S)
     end.

@@ -48,7 +48,7 @@ static bool ends_inside(const struct core *c, const struct request *outer, const
 {
     if (r->state != REQ_CLOSING)
         return false;
-    return outer->state == REQ_OPEN ? r->due_ns <= c->now_ns : r->end_ns <= outer->end_ns;
+    return outer->state == REQ_OPEN ? r->due_ns <= c->complete_ns : r->end_ns <= outer->end_ns;
 }
 
 /* False also if the self time of r has been computed, or if the outer request has no entry. */

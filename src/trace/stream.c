@@ -11,7 +11,7 @@
 #define VM_EVENTS_MOST 64
 #define NOTES          64u
 #define COUNTED_MAX    (UINT64_C(1) << 48) /* maximum calls, or microseconds, of one message */
-/* An event is sent at most this long after a heartbeat that was made at the same time. */
+/* An event is usually sent at most this long after a heartbeat that was made at the same time. */
 #define RELAY_LATE_NS UINT64_C(150000000)
 
 struct stream {
@@ -396,13 +396,16 @@ static void push_mark(struct stream *s, uint32_t module)
 }
 
 /* One connection keeps the order of messages. So what was sent before the heartbeat has arrived,
- * however long the connection, or this thread, was held up. */
+ * however long the connection, or this thread, was held up. What was made before it may still be in
+ * the relay: at least as long as the last batch was late. */
 static uint64_t complete_ns(struct stream *s)
 {
     struct clock_reading r = timeline_reading(&s->time);
+    int64_t lag_ns = LOAD(lag);
+    uint64_t late_ns =
+        lag_ns > 0 && (uint64_t)lag_ns > RELAY_LATE_NS ? (uint64_t)lag_ns : RELAY_LATE_NS;
 
-    return r.known && !r.in_doubt && s->beat_ts_ns > RELAY_LATE_NS ? s->beat_ts_ns - RELAY_LATE_NS
-                                                                   : 0;
+    return r.known && !r.in_doubt && s->beat_ts_ns > late_ns ? s->beat_ts_ns - late_ns : 0;
 }
 
 static void push_gap(struct stream *s, int reason)

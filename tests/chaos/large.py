@@ -264,23 +264,24 @@ class Run:
 
     def views(self, t, see):
         """What else the operator can ask the node for."""
-        def menu(choice):
+        def menu(who, choice):
             t.keys("F")
             if "Sample the stacks of" not in see("Sample the stacks of|^SAMPLING +overhead"):
                 t.keys("w")  # F has begun again with the last choice
                 see("Sample the stacks of")
-            t.keys(choice, "Enter")
-            see(r"^SAMPLING +overhead")
+            t.keys(*choice, "Enter")
+            see(r"^SAMPLING +overhead.* %s " % who)
 
         def back():
-            there = re.search(r"^TIER\b", t.screen(), re.M)
+            screen = t.screen()
+            there = re.search(r"^TIER\b", screen, re.M) and "Esc cancel" not in screen  # of a menu above the table
             return there or t.keys("Escape")
 
         def table():
             kp.until(LATER_S, back, 0.5, what=t.screen)
 
-        for who, choice in (("the default choice", "Home"), ("the last choice", "End")):
-            self.phases.during("stack sampling (F), " + who, lambda: menu(choice), VIEWED_S)
+        for who, choice in (("top:100:reductions", ("Home",)), ("all", ("End", "Up"))):
+            self.phases.during("stack sampling (F), " + who, lambda: menu(who, choice), VIEWED_S)
             self.phases.during("end of stack sampling", table)
         self.phases.during("process table (U)", lambda: t.keys("U") or see(r"^\d+ processes\b"), VIEWED_S)
         table()
