@@ -303,7 +303,7 @@ void engine_drain(struct engine *g, int timeout_ms)
     until += DRAIN_MORE_NS; /* some nodes never stop sending */
     while (clock_mono_ns() < until && engine_poll(g))
         ;
-    core_run_end(g->core, since, FINALIZE_LAG_NS);
+    core_run_end(g->core, since, STREAM_LATE_NS);
 }
 
 enum engine_state engine_state(const struct engine *g)

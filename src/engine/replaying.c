@@ -126,7 +126,7 @@ static void the_end(struct engine *g)
     struct event off = {.ts_ns = now, .kind = EVENT_FLUSH, .pid = UINT64_MAX};
 
     core_feed(g->core, &off, 1);
-    core_run_end(g->core, core_now(g->core), FINALIZE_LAG_NS);
+    core_run_end(g->core, core_now(g->core), STREAM_LATE_NS);
     g->state = ENGINE_REPLAYED;
     g->tracing = false;
     session_log_add(g, "end of the recording");

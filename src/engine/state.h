@@ -25,8 +25,6 @@
 #include <stdatomic.h>
 
 #define ENGINE_LOG 100
-/* Batches are rarely later than this: core's time follows the node's time with this lag. */
-#define FINALIZE_LAG_NS 150000000u
 
 struct session_log {
     struct {

@@ -26,7 +26,7 @@ bool wall_clock_advance(struct engine *g, uint64_t local_ns)
     g->target_now_ns = target;
     if (target > SILENT_LAG_NS)
         core_advance(g->core, target - SILENT_LAG_NS);
-    if (target > FINALIZE_LAG_NS && target - FINALIZE_LAG_NS > core_now(g->core))
-        core_pass(g->core, target - FINALIZE_LAG_NS);
+    if (target > STREAM_LATE_NS && target - STREAM_LATE_NS > core_now(g->core))
+        core_pass(g->core, target - STREAM_LATE_NS);
     return true;
 }

@@ -11,8 +11,6 @@
 #define VM_EVENTS_MOST 64
 #define NOTES          64u
 #define COUNTED_MAX    (UINT64_C(1) << 48) /* maximum calls, or microseconds, of one message */
-/* An event is usually sent at most this long after a heartbeat that was made at the same time. */
-#define RELAY_LATE_NS UINT64_C(150000000)
 
 struct stream {
     struct ring *ring;
@@ -403,7 +401,7 @@ static uint64_t complete_ns(struct stream *s)
     struct clock_reading r = timeline_reading(&s->time);
     int64_t lag_ns = LOAD(lag);
     uint64_t late_ns =
-        lag_ns > 0 && (uint64_t)lag_ns > RELAY_LATE_NS ? (uint64_t)lag_ns : RELAY_LATE_NS;
+        lag_ns > 0 && (uint64_t)lag_ns > STREAM_LATE_NS ? (uint64_t)lag_ns : STREAM_LATE_NS;
 
     return r.known && !r.in_doubt && s->beat_ts_ns > late_ns ? s->beat_ts_ns - late_ns : 0;
 }

@@ -154,22 +154,30 @@ static void details(struct buf *b, uint64_t seq, uint32_t n)
     enc_list(b, n);
 }
 
+/* About m:f/0. */
+static void detail(struct buf *b, const char *kind, uint64_t n, uint64_t ms)
+{
+    head(b, 6, kind);
+    agent_mfa(b, "m", "f", 0);
+    enc_u64(b, n);
+    enc_u64(b, at_ns(ms));
+}
+
+static void arrive_details(struct live *l, struct buf *b)
+{
+    enc_nil(b);
+    arrive(l, RECORD_DETAIL, b);
+}
+
 /* The request was interrupted for 10 ms in m:f/0. */
 static void interrupted(struct live *l)
 {
     struct buf b;
 
     details(&b, 1, 2);
-    head(&b, 6, "in");
-    agent_mfa(&b, "m", "f", 0);
-    enc_u64(&b, 1);
-    enc_u64(&b, at_ns(CALLED_MS + 20));
-    head(&b, 6, "out");
-    agent_mfa(&b, "m", "f", 0);
-    enc_u64(&b, 1);
-    enc_u64(&b, at_ns(CALLED_MS + 10));
-    enc_nil(&b);
-    arrive(l, RECORD_DETAIL, &b);
+    detail(&b, "in", 1, CALLED_MS + 20);
+    detail(&b, "out", 1, CALLED_MS + 10);
+    arrive_details(l, &b);
 }
 
 static void request(struct live *l)
@@ -203,12 +211,8 @@ static void told(struct live *l)
     struct buf b;
 
     details(&b, 2, 1);
-    head(&b, 6, "receives");
-    agent_mfa(&b, "m", "f", 0);
-    enc_u64(&b, 0);
-    enc_u64(&b, at_ns(RETURNED_MS + 5));
-    enc_nil(&b);
-    arrive(l, RECORD_DETAIL, &b);
+    detail(&b, "receives", 0, RETURNED_MS + 5);
+    arrive_details(l, &b);
 }
 
 static void expect_parts(struct engine *g)
@@ -244,17 +248,16 @@ static void expect_the_same(struct live *l)
     unlink(l->path);
 }
 
-/* The request ends at once; the next frame waits on its way to kprof-top. */
-static void the_last_frame_is_late(void **state)
+/* The frames of the request arrive at the first of these times, the last one at the second. */
+static void expect_parts_if_late(uint64_t request_ms, uint64_t told_ms)
 {
-    (void)state;
     struct live l = begin();
 
     beat(&l, 0);
-    poll_until(&l, 250);
+    poll_until(&l, request_ms);
     interrupted(&l);
     request(&l);
-    poll_until(&l, 550);
+    poll_until(&l, told_ms);
     told(&l);
     beat(&l, 500);
     poll_until(&l, 950);
@@ -263,22 +266,18 @@ static void the_last_frame_is_late(void **state)
     expect_the_same(&l);
 }
 
+/* The request ends at once; the next frame waits on its way to kprof-top. */
+static void the_last_frame_is_late(void **state)
+{
+    (void)state;
+    expect_parts_if_late(250, 550);
+}
+
 /* All frames wait, and arrive at the same time. */
 static void all_frames_are_late(void **state)
 {
     (void)state;
-    struct live l = begin();
-
-    beat(&l, 0);
-    poll_until(&l, 650);
-    interrupted(&l);
-    request(&l);
-    told(&l);
-    beat(&l, 500);
-    poll_until(&l, 950);
-    beat(&l, 1000);
-    poll_until(&l, 1000);
-    expect_the_same(&l);
+    expect_parts_if_late(650, 650);
 }
 
 int main(void)

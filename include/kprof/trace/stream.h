@@ -21,6 +21,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* An event rarely arrives later than this after a heartbeat that was made at the same time. */
+#define STREAM_LATE_NS UINT64_C(150000000)
+
 struct stream;
 
 struct stream_figures {
