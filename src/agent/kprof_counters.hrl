@@ -17,7 +17,8 @@
 -define(READING_NS, 15). % the part of ?HELPED_NS in which files of modules were read
 -define(BEYOND, 16). % requests beyond the limit of bursts; the pacer writes this one and the next
 -define(BEYOND_EVENTS, 17). % the events that they would have made
--define(COUNTERS, 17).
+-define(CUT_CODE, 18). % of the cut in the control word, which the pacer keeps; 0: none is kept. The controller writes this one
+-define(COUNTERS, 18).
 
 -define(TICK_MS, 10). % maximum time until the relay is resumed
 -define(MOST_SAMPLED, 150000). % the relay cannot process more sampled calls per second than this

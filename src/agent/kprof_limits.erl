@@ -97,7 +97,7 @@ adjust(S0) ->
     #s{limits = #limits{evaluated = At}} = S = kprof_tier_rates:step(S0),
     Now = kprof_node:now_ms(),
     %% a call may have restored the word from before the last change
-    S#s.tracing#tracing.on andalso not S#s.beside andalso kprof_spec:cut(kprof_sampling:cut(S)),
+    S#s.tracing#tracing.on andalso not S#s.beside andalso kprof_tiers:cut(S),
     case At of
         #{now := Then} when Now - Then < ?NUDGED_MS -> S;
         _ -> evaluate(Now, S)

@@ -1,6 +1,7 @@
 %% The pacer: resumes the relay every 1 to 10 ms, and suspends it after its turn. It also checks the call rate in the control
 %% word: if more calls are sampled than the relay can process, it informs the controller at once, even if the relay has not run.
-%% Where each call is sampled, only so many are between two of its turns (kprof_spec:allow/2). Linked to its relay.
+%% Where each call is sampled, only so many are between two of its turns (kprof_spec:allow/2). Keeps the cut in the control word.
+%% Linked to its relay.
 -module(kprof_pacer).
 -export([start/3, init/3]).
 
@@ -50,8 +51,16 @@ limited(Tries, P) ->
     Word = erlang:system_info(trace_control_word),
     case kprof_spec:held(Word) of
         true -> limited(Tries - 1, P);
-        false -> limited_from(Word, P)
+        false ->
+            %% the code after the word: a cut that is newer than the word is in force
+            case is_restored(atomics:get(P#p.counters, ?CUT_CODE), Word) of
+                true -> limited(Tries - 1, P); % the controller may have cut since
+                false -> limited_from(Word, P)
+            end
     end.
+
+is_restored(0, _) -> false;
+is_restored(Code, Word) -> kprof_spec:keep(Code, Word).
 
 %% Without a limit: one that this pacer has set, or found when it began, is removed; that of another agent stays.
 limited_from(Word, #p{block = none, word = Before} = P) ->

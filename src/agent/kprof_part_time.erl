@@ -238,7 +238,7 @@ open(#s{part_time = P} = S0) ->
     S1 = sampled(S0#s{part_time = P#part_time{cycle_at = kprof_node:now_ms()}}),
     Held = is_held(S1),
     S2 = if Held -> S1; true -> predicted(S1) end,
-    kprof_spec:cut(kprof_sampling:cut(S2)), % no pattern is set, so no call restores the word from before
+    kprof_tiers:cut(S2), % no pattern is set, so no call restores the word from before
     S3 = prepared(S2),
     kprof_tiers:weigh(S3),
     Held andalso (S3#s.relay ! hold),

@@ -2,7 +2,7 @@
 %% match specs; kprof_check checks each one before it is set. PROTOCOL.md has the bits.
 -module(kprof_spec).
 -export([
-    detail_label/0, of_epoch/2, ticket_range/0, tickets/2, word/2, cut/1, allow/2, is_limited/1, beyond/3, ours/1, held/1, full_words/2, full_label/2, set_word/1, capture/0, full_function/0,
+    detail_label/0, of_epoch/2, ticket_range/0, tickets/2, word/2, cut/1, code/1, keep/2, allow/2, is_limited/1, beyond/3, ours/1, held/1, full_words/2, full_label/2, set_word/1, capture/0, full_function/0,
     set_pattern/4, set_meta/4, is_meta_free/3, pattern/2, flags/4, send_left/2, send_pattern/2, session/3, end_session/1,
     system/2, delivered/1, reset_tokens/1
 ]).
@@ -76,7 +76,7 @@ cut(Cut) ->
 cut(Bits, Cut, Since, Steady, End) ->
     Now = erlang:monotonic_time(), % before the word is read: this process may be interrupted in between
     Word = erlang:system_info(trace_control_word),
-    Kept = Word bsr ?TICKET_BITS =:= Bits orelse Bits =:= ?NO_CUT andalso is_limited(Word),
+    Kept = has_code(Bits, Word),
     Kept orelse Word band ?TICKETS =:= 0 orelse erlang:system_flag(trace_control_word, word(Cut, Word + ?AHEAD)),
     if
         Kept, Now - Since >= Steady -> true;
@@ -86,6 +86,27 @@ cut(Bits, Cut, Since, Steady, End) ->
     end.
 
 native(Us) -> erlang:convert_time_unit(Us, microsecond, native).
+
+%% The code of a cut, for keep/2.
+-spec code(0..20) -> 1..21.
+code(Cut) -> cut_bits(Cut).
+
+%% A call that the operating system interrupts between its reading of the word and its writing restores an old cut even after
+%% cut/1. Sets the cut with this code again if the word has another one; a limit is
+%% without a cut, too. The brake, and a word of somebody else, stay. Word: the present one, not held. -> boolean(): it was set
+-spec keep(1..21, non_neg_integer()) -> boolean().
+keep(Code, Word) ->
+    case is_cut(Word) andalso not has_code(Code, Word) of
+        true ->
+            {_, Now} = change(fun(Taken) -> case is_cut(Taken) of true -> Code bsl ?TICKET_BITS bor (Taken band ?TICKETS); false -> Taken end end, Word),
+            has_code(Code, Now);
+        false ->
+            false
+    end.
+
+is_cut(Word) -> ours(Word) andalso Word bsr ?TICKET_BITS =/= ?BRAKE.
+
+has_code(Code, Word) -> Word bsr ?TICKET_BITS =:= Code orelse Code =:= ?NO_CUT andalso is_limited(Word).
 
 %% ---- The limit, where each call is sampled: one code for each of eight blocks of tickets in turn ----
 
@@ -100,17 +121,20 @@ allow(Size, Word) ->
     case is_without_cut(Word) andalso limited(Size, Word) of
         false -> {Word, Word};
         Word -> {Word, Word};
-        _ -> limit(Size, Word, erlang:system_flag(trace_control_word, Word band ?CUT_BITS))
+        _ -> change(fun(Taken) -> case is_without_cut(Taken) of true -> limited(Size, Taken); false -> Taken end end, Word)
     end.
 
-%% Like a call that takes a ticket, so no ticket is lost, and none is given to two requests. Taken: the word before.
-limit(_, Word, Taken) when Taken band ?TICKETS =:= 0 ->
-    ours(Taken) orelse set_word(Taken), % detached meanwhile; otherwise a process is taking a ticket: at the next turn
-    {Word, Word};
-limit(Size, _, Taken) ->
-    Word = case is_without_cut(Taken) of true -> limited(Size, Taken); false -> Taken end,
-    set_word(Word),
-    {Taken, Word}.
+%% Like a call that takes a ticket, so no ticket is lost, and none is given to two requests. -> {the word before, the word now}
+change(New, Word) ->
+    case erlang:system_flag(trace_control_word, Word band ?CUT_BITS) of
+        Taken when Taken band ?TICKETS =:= 0 ->
+            ours(Taken) orelse set_word(Taken), % detached meanwhile; otherwise a process is taking a ticket: at the next turn
+            {Word, Word};
+        Taken ->
+            Now = New(Taken),
+            set_word(Now),
+            {Taken, Now}
+    end.
 
 is_without_cut(Word) -> Word bsr ?TICKET_BITS =:= ?NO_CUT orelse is_limited(Word).
 

@@ -1,9 +1,10 @@
 %% The tiers on the VM: takes the trace configuration, sets its patterns and the sampling in force, and sets patterns again that
 %% the VM has lost. Functions of the controller's process; each takes its state and returns the next one.
 -module(kprof_tiers).
--export([all_the_time/1, beside/1, brake/1, clear_all/1, config/2, recut/1, resample/1, sample/2, session_ended/1, set_all/1, watch_reloads/1, weigh/1]).
+-export([all_the_time/1, beside/1, brake/1, clear_all/1, config/2, cut/1, recut/1, resample/1, sample/2, session_ended/1, set_all/1, watch_reloads/1, weigh/1]).
 
 -include("kprof_controller.hrl").
+-include("kprof_counters.hrl").
 
 %% ---- The trace configuration ----
 
@@ -57,7 +58,7 @@ apply_config(Config, Specs, #s{tracing = #tracing{trace_config = Old, on = On}} 
     On andalso unlimited(S2), % a limit belongs to the patterns
     S3 = if On -> set_all(S2); true -> S2 end,
     S3#s.relay =/= none andalso weigh(S3),
-    On andalso not S3#s.beside andalso kprof_spec:cut(kprof_sampling:cut(S3)),
+    On andalso not S3#s.beside andalso cut(S3),
     Tracing = #tracing{tokens = Tokens} = S3#s.tracing,
     S4 = if On andalso Returns -> kprof_tracing:trace_on(S3); true -> S3#s{tracing = Tracing#tracing{tokens = Tokens orelse (On andalso maps:get(entry, Config) =/= none)}} end,
     {Taken, S4}.
@@ -82,13 +83,20 @@ left_to_others(Taken, S) -> [kprof_link:event(others, kprof_text:format("another
 %% Applies the sampling that the limits require: at once, by the control word alone if no other agent uses it.
 -spec recut(state()) -> state().
 recut(#s{tracing = #tracing{on = true}, beside = false} = S) ->
-    kprof_spec:cut(kprof_sampling:cut(S)),
+    cut(S),
     weigh(S),
     S;
 recut(#s{beside = true} = S) ->
     resample(S);
 recut(S) ->
     S.
+
+%% Sets the cut that the sampling requires, which the pacer keeps; with other agents none, which nobody keeps.
+-spec cut(state()) -> boolean().
+cut(#s{beside = Beside, counters = Counters} = S) ->
+    Cut = kprof_sampling:cut(S),
+    atomics:put(Counters, ?CUT_CODE, case Beside of true -> 0; false -> kprof_spec:code(Cut) end), % before the word
+    kprof_spec:cut(Cut).
 
 %% Another agent has attached to the node, or the last other one has ended: they share the control word.
 -spec beside(state()) -> state().
@@ -99,7 +107,7 @@ beside(#s{beside = Before} = S0) ->
         Now ->
             S = kprof_cleanup_plan:share(S0#s{beside = Now}),
             S#s.relay =/= none andalso weigh(S), % an agent that is not alone has no limit in the control word
-            Now andalso kprof_spec:cut(0),
+            Now andalso cut(S),
             if S#s.tracing#tracing.on -> resample(S); true -> S end
     end.
 
@@ -108,7 +116,7 @@ beside(#s{beside = Before} = S0) ->
 all_the_time(S0) ->
     S = set_all(S0),
     weigh(S),
-    kprof_spec:cut(kprof_sampling:cut(S)),
+    cut(S),
     S.
 
 %% Sets the weight of the events from now on.

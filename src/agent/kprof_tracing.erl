@@ -136,7 +136,7 @@ trace_part_time(N, #s{breaker = B} = S) ->
 -spec trace_on(state()) -> state().
 trace_on(#s{tracing = #tracing{on = false, wanted = true, paused = none, trace_config = Config}} = S0) ->
     S1 = kprof_tiers:set_all(with_relay(S0)),
-    kprof_spec:cut(kprof_sampling:cut(S1)), % also if there are other agents on the node: the word may have the brake or a cut of an agent that paused
+    kprof_tiers:cut(S1), % also if there are other agents on the node: the word may have the brake or a cut of an agent that paused
     S1#s.relay ! {gate, open},
     kprof_tiers:weigh(S1),
     S1#s.pacer ! kick,

@@ -12,7 +12,7 @@
 -export([steady/0, brief/0, one/0, spawned/1]). % depth of stacks
 -export([log/2]). % of logger
 -export([queues/0, fill/0]). % events of the VM
--export([cuts/1]).
+-export([cuts/1, cut_bits/0, restore_cut/1, pacer/0]).
 -export([suspend/1, waits/1]). % of the code server
 -export([blocks/2, block/2, blocked/1, waking/0, blocking/2]). % of a scheduler
 -export([canceled/3]). % of a capture
@@ -567,6 +567,18 @@ fill() ->
 
 %% Cuts of the sampling -> how many were undone within 50 us.
 cuts(N) -> length([undone || I <- lists:seq(1, N), kprof_spec:cut(1 + I rem 8), is_undone(2 + I rem 8, 50000 + erlang:monotonic_time(nanosecond))]).
+
+pacer() ->
+    {links, Links} = process_info(whereis(kprof_relay_00), links),
+    [Pacer] = [P || P <- Links, is_pid(P), process_info(P, priority) =:= {priority, high}],
+    Pacer.
+
+%% Like a call that was interrupted while it took a ticket.
+restore_cut(Bits) ->
+    case erlang:system_info(trace_control_word) band (1 bsl 27 - 1) of
+        0 -> restore_cut(Bits);
+        Ticket -> erlang:system_flag(trace_control_word, Bits bsl 27 bor Ticket)
+    end.
 
 cut_bits() -> erlang:system_info(trace_control_word) bsr 27.
 

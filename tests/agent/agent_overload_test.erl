@@ -19,6 +19,7 @@ tests() ->
         {killed_while_counting, fun killed_while_counting/1},
         {a_blocked_link_trips, fun a_blocked_link_trips/1},
         {a_cut_keeps, fun a_cut_keeps/1},
+        {a_restored_cut_is_set_again, fun a_restored_cut_is_set_again/1},
         {late_events_keep_their_weight, fun late_events_keep_their_weight/1},
         {held_events_get_their_weight, fun held_events_get_their_weight/1},
         {sampling_is_steered, fun sampling_is_steered/1},
@@ -366,16 +367,43 @@ cost_is_measured(T) ->
     unload(T),
     nothing_left(T).
 
-%% A call that read the control word before a cut must not restore it afterwards. The agent itself sets it every 200 ms.
+%% A call that read the control word before a cut must not restore it afterwards. The agent itself sets it every 200 ms; its pacer,
+%% which would set it each time, is suspended.
 a_cut_keeps(T) ->
     K = traced(T, trace_config([{entry, 1}], #{sample => 1000000})),
     agent_lib:load_parts(T),
+    Holder = rpc:call(T, agent_load, hold, [rpc:call(T, agent_load, pacer, [])]),
     Workers = run_forever_tight(T),
     Lost = run(T, cuts, [2000]),
     stop_workers(Workers),
+    rpc:call(T, agent_load, let_go, [Holder]),
     agent_lib:unload_parts(T),
     finish(T, K),
     ?equal({Lost, Lost =< 40}, {Lost, true}).
+
+%% The operating system may interrupt a call between its reading of the control word and its writing. The pacer sets the cut again:
+%% the controller, which may have much to do, is suspended.
+a_restored_cut_is_set_again(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    ok = ask(K, {limits, #{max_rate => 1000}}),
+    Bits = fun() -> rpc:call(T, agent_load, cut_bits, []) end,
+    Restore = fun(Code) -> rpc:call(T, agent_load, restore_cut, [Code]) end,
+    Workers = run_forever_tight(T),
+    ?soon(fun() -> messages(K), Bits() > 4 end),
+    Holder = rpc:call(T, agent_load, hold, [K]),
+    stop_workers(Workers),
+    Cut = Bits(),
+    [
+        begin
+            Restore(Code),
+            ?soon(fun() -> Bits() =:= Cut end)
+        end
+     || Code <- [1, Cut - 1, Cut + 1, 22, 29]
+    ],
+    rpc:call(T, agent_load, let_go, [Holder]),
+    %% without the load, sampling is as requested again
+    ?soon(fun() -> messages(K), run(T, entries, [[1, 2]]), calls(messages(K)) =/= [] andalso (Bits() =:= 1 orelse Bits() > 21) end),
+    finish(T, K).
 
 %% The VM may deliver events from before a change of the sampling after the message that it has changed.
 late_events_keep_their_weight(T) ->
