@@ -1,5 +1,5 @@
 %% Trace flags of all processes, set one by one: never with `existing`, which blocks all schedulers and crashes some VMs
-%% (kprof_hazard). A walk goes over kprof_pids:all(). The flag for new processes (`new`) is set first.
+%% (kprof_hazard). A walk asks kprof_pids for them. The flag for new processes (`new`) is set first.
 %%
 %% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Own:
 %% {Session | none, Tracer}. Flags of other tracers are not changed.
@@ -32,7 +32,7 @@ start(Own, {Set, Clear}, New, Skip) -> spawned({on, Own, Set, Clear, New, Skip})
 start_off(Own, New, Skip) -> spawned({off, Own, New, Skip}).
 
 spawned(What) ->
-    try spawn_opt(kprof_flags, walk, [self(), What], [link | kprof_pids:heap()])
+    try spawn_opt(kprof_flags, walk, [self(), What], [link, {max_heap_size, 0}])
     catch error:system_limit -> What
     end.
 
@@ -109,7 +109,7 @@ cleared(Own, New, Skip) ->
     {priority, Priority} = process_info(self(), priority),
     Traps = process_flag(trap_exit, true),
     %% linked: if its caller is killed, it must not run on while the module is purged
-    P = kprof_node:spawn_if_room(fun() -> exit({left, each_cleared(Own, Skip)}) end, [link, {priority, Priority} | kprof_pids:heap()]),
+    P = kprof_node:spawn_if_room(fun() -> exit({left, each_cleared(Own, Skip)}) end, [link, {priority, Priority}]),
     Left = receive
         {'EXIT', P, {left, N}} -> N;
         {'EXIT', P, _} -> each_cleared(Own, Skip) % it was killed
@@ -138,9 +138,30 @@ each_cleared(Own, Skip) ->
         0
     ).
 
-%% F(Pid, Acc) -> Acc for each process, in slices. Only in a process that was started with the options of kprof_pids:heap/0.
+%% F(Pid, Acc) -> Acc for each process, in slices. A list of all pids on the heap of this process would be copied by each of its
+%% garbage collections, which stop a scheduler for 12 ms if there are 200,000 processes.
 -spec fold(fun((pid(), Acc) -> Acc), Acc) -> Acc.
-fold(F, Acc) -> fold(F, Acc, kprof_pids:some(kprof_pids:all()), slice()).
+fold(F, Acc0) ->
+    case source() of
+        none ->
+            fold(F, Acc0, kprof_pids:some(kprof_pids:all()), slice());
+        Source ->
+            Acc = fold_from(F, Acc0, Source, kprof_pids:next(Source), slice()),
+            kprof_pids:stop(Source),
+            Acc
+    end.
+
+%% none: the node has no room for a process.
+source() ->
+    try element(1, kprof_pids:start())
+    catch error:system_limit -> none
+    end.
+
+fold_from(_, Acc, _, {[], _}, _) ->
+    Acc;
+fold_from(F, Acc0, Source, {Pids, _}, Slice0) ->
+    {Acc, Slice} = fold_of(F, Acc0, Pids, ?PIECE, Slice0),
+    fold_from(F, Acc, Source, kprof_pids:next(Source), Slice).
 
 fold(_, Acc, {[], _}, _) ->
     Acc;

@@ -3,7 +3,7 @@
 %% on, from the VM's iterator. Below, the one who asks has a list of all pids, and a heap that is large enough for it from the
 %% beginning, so that it collects nothing.
 %%
-%% Invariant: each pid is given once; after back/1, the pids given since mark/1 are given again, in the same lists. Only the
+%% Invariant: each pid is given once, without that of the process of its own; after back/1, the pids given since mark/1 are given again, in the same lists. Only the
 %% owner may ask the process. If one of the two ends, the other ends, too.
 -module(kprof_pids).
 -export([start/0, next/1, mark/1, back/1, stop/1, init/1]).
@@ -22,10 +22,12 @@
 -define(MANY, 10000). % processes: for fewer, the memory of a heap is not used in steps before
 -define(WARM_MS, 50).
 
-%% Returns when it has the list, if it needs one. -> {pids(), us of work}
+%% Returns when it has the list, if it needs one. It has the priority of the caller: on a busy node the caller would wait for each
+%% list. -> {pids(), us of work}
 -spec start() -> {pids(), non_neg_integer()}.
 start() ->
-    P = spawn_opt(?MODULE, init, [self()], [link | heap(?ALL_WORDS)]),
+    {priority, Priority} = process_info(self(), priority),
+    P = spawn_opt(?MODULE, init, [self()], [link, {priority, Priority} | heap(?ALL_WORDS)]),
     receive {pids, P, Us} -> {P, Us} end.
 
 %% -> {pids, us of work}; []: there are no more.
@@ -133,6 +135,7 @@ loop(Owner, Ref, Source0, Marked) ->
             loop(Owner, Ref, Source0, Marked)
     end.
 
+part([P | Rest], N, Pids) when P =:= self() -> part(Rest, N, Pids);
 part([P | Rest], N, Pids) when N > 0 -> part(Rest, N - 1, [P | Pids]);
 part(Rest, _, Pids) -> {Pids, {list, Rest}}.
 
@@ -140,6 +143,7 @@ more(I, 0, Pids) ->
     {Pids, {iterator, I}};
 more(I, N, Pids) ->
     case apply(erlang, processes_next, [I]) of
+        {P, Next} when P =:= self() -> more(Next, N, Pids);
         {P, Next} -> more(Next, N - 1, [P | Pids]);
         none -> {Pids, ended}
     end.

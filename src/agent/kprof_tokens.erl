@@ -48,7 +48,7 @@ are_pids_ours() -> seq_trace:get_system_tracer() =:= false.
 -spec drain(none | {kprof_spec:session(), pid()}, boolean(), pos_integer()) -> {drained(), non_neg_integer()}.
 drain(Own, Isolated, Epoch) ->
     case kprof_node:spawn_if_room(fun() -> exit({done, drained(Own, Isolated, Epoch)}) end, [monitor]) of
-        none -> {kept, length(holders(Epoch))};
+        none -> {kept, length(held(Epoch))};
         Drain -> drained_by(Drain, Isolated, Epoch)
     end.
 
@@ -57,7 +57,7 @@ drained_by({P, R}, Isolated, Epoch) ->
         {'DOWN', R, _, _, {done, Done}} -> Done;
         {'DOWN', R, _, _, _} ->
             left(Isolated, Epoch),
-            {kept, length(holders(Epoch))}
+            {kept, length(held(Epoch))}
     after 5 * ?MOST_MS ->
         exit(P, kill),
         receive {'DOWN', R, _, _, _} -> ok end,
@@ -122,11 +122,11 @@ reset({drained, Left}, Epoch) ->
 
 held(Epoch) -> apart(fun() -> holders(Epoch) end).
 
-%% Each walk in a process of its own: a second list of all pids in the same heap would cause garbage collections, which stop a
-%% scheduler for 5 to 14 ms if there are 200,000 processes. It is linked, so that it ends with its caller.
+%% Each walk in a process of its own: the caller may have many messages, and a walk waits for answers. It is linked, so that it
+%% ends with its caller.
 apart(Walk) ->
     Caller = self(),
-    P = spawn_opt(fun() -> Caller ! {walked, self(), Walk()} end, [link | kprof_pids:heap()]),
+    P = spawn_opt(fun() -> Caller ! {walked, self(), Walk()} end, [link, {max_heap_size, 0}]),
     receive {walked, P, Result} -> Result end.
 
 %% The reset waits, with all schedulers blocked, for each process whose garbage is being collected, and walks all queues.

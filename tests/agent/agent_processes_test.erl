@@ -17,6 +17,7 @@ tests() ->
         {processes_of_a_group, fun processes_of_a_group/1},
         {processes_are_born_and_die, fun processes_are_born_and_die/1},
         {processes_suspended, fun processes_suspended/1},
+        {a_walk_has_few_pids_on_its_heap, fun a_walk_has_few_pids_on_its_heap/1},
         {processes_hazards, fun processes_hazards/1},
         {processes_first_rate_is_soon, fun processes_first_rate_is_soon/1},
         {processes_many, fun processes_many/1},
@@ -296,3 +297,10 @@ processes_kprof_top_killed(T) ->
     gone(T),
     ?equal(left(T), []),
     nothing_left(T).
+
+%% Otherwise each of its garbage collections copies the list, and stops a scheduler meanwhile.
+a_walk_has_few_pids_on_its_heap(T) ->
+    agent_lib:load_parts(T),
+    Most = rpc:call(T, agent_load, walked_heap, [20000]),
+    agent_lib:unload_parts(T),
+    ?equal({Most, Most > 0, Most < 10000}, {Most, true, true}).

@@ -5,7 +5,7 @@
 -export([start/1, population/0, requests/0, keepalive_round/0, tokens/0, tight/0, tight_end/0]).
 -export([ticker/0, phase/0, ours/0, until_clean/1]).
 -export([request/1, parse/1, store/1, format/1]).
--export([idle/0, connection/0, worker/1, server/0, spin/1, tick/1]). % number of processes
+-export([idle/0, connection/0, worker/1, server/0, spin/1, tick/1, spinners/0]). % number of processes
 
 -define(WORKERS, 300).
 -define(REST_MS, 100). % pause of a worker between two requests: 3,000 requests/s in all
@@ -14,6 +14,7 @@
 -define(LONG_US, 5000). % shortest gap that counts
 -define(SAMPLED, 50). % number of processes of each kind whose flags are checked
 -define(LOOK_MS, 10).
+-define(TIGHT, large_load_tight).
 
 %% ---- The application ----
 
@@ -82,9 +83,14 @@ some([P | Ps], N) -> P ! go, some(Ps, N - 1).
 %% The number of connections that hold a token. Tokens are read under a lock, without signals to processes.
 tokens() -> length([P || P <- tuple_to_list(get_all(connections)), {_, T} <- [process_info(P, sequential_trace_token)], T =/= []]).
 
-%% Calls the entry in a tight loop, on each scheduler.
-tight() -> put_all(tight, [spawn(?MODULE, spin, [1000]) || _ <- lists:seq(1, erlang:system_info(schedulers_online))]), true.
-tight_end() -> [exit(P, kill) || P <- tuple_to_list(get_all(tight))], put_all(tight, []), true.
+%% Calls the entry in a tight loop, on each scheduler. Their pids are not in a persistent term: when one is replaced, the VM makes
+%% a list of all processes and asks each of them, which stops schedulers for up to 26 ms.
+tight() -> register(?TIGHT, spawn(?MODULE, spinners, [])).
+tight_end() -> exit(whereis(?TIGHT), kill).
+
+spinners() ->
+    [spawn_link(?MODULE, spin, [1000]) || _ <- lists:seq(1, erlang:system_info(schedulers_online))],
+    receive after infinity -> ok end.
 
 spin(0) ->
     counters:add(persistent_term:get({?MODULE, count}), 1, 1000),
