@@ -17,6 +17,7 @@
 
 -define(SLICE_US, 200).
 -define(PIECE, 16).
+-define(LIST, 2048). % pids that a walk asks for: more in a list take fewer turns on a busy node, but have to be copied
 -define(PATIENT_MS, 500). % after this time, the walk no longer yields by itself
 -define(WALKER_MS, 10000).
 -define(MOST_REFUSED, 4096).
@@ -153,7 +154,7 @@ fold(F, Acc0) ->
 
 %% none: the node has no room for a process.
 source() ->
-    try element(1, kprof_pids:start())
+    try element(1, kprof_pids:start(?LIST))
     catch error:system_limit -> none
     end.
 

@@ -3,17 +3,17 @@
 %% on, from the VM's iterator. Below, the one who asks has a list of all pids, and a heap that is large enough for it from the
 %% beginning, so that it collects nothing.
 %%
-%% Invariant: each pid is given once, without that of the process of its own; after back/1, the pids given since mark/1 are given again, in the same lists. Only the
-%% owner may ask the process. If one of the two ends, the other ends, too.
+%% Invariant: each pid is given once, without that of the process of its own; after back/1, the pids given since mark/1 are given
+%% again, in the same lists. Only the owner may ask the process. If one of the two ends, the other ends, too.
 -module(kprof_pids).
--export([start/0, next/1, mark/1, back/1, stop/1, init/1]).
+-export([start/0, start/1, next/1, mark/1, back/1, stop/1, init/2]).
 -export([all/0, some/1, heap/0]).
 -export_type([pids/0, source/0]).
 
 -opaque pids() :: pid().
 -opaque source() :: {iterator, term()} | {list | whole, [pid()]} | {again, [pid()], source()} | ended.
 
--define(EACH, 256). % pids of a list
+-define(EACH, 256). % pids of a list, unless the caller says how many
 -define(PIDS_US, 5). % at least this many pids are listed in a microsecond
 -define(LIST_WORDS, 2). % of a heap, for each process: the list of all
 -define(ALL_WORDS, 5). % the same, with the small lists and a reserve
@@ -25,9 +25,13 @@
 %% Returns when it has the list, if it needs one. It has the priority of the caller: on a busy node the caller would wait for each
 %% list. -> {pids(), us of work}
 -spec start() -> {pids(), non_neg_integer()}.
-start() ->
+start() -> start(?EACH).
+
+%% Each: how many pids a list has. For each list, owner and process wait for their turns once.
+-spec start(pos_integer()) -> {pids(), non_neg_integer()}.
+start(Each) ->
     {priority, Priority} = process_info(self(), priority),
-    P = spawn_opt(?MODULE, init, [self()], [link, {priority, Priority} | heap(?ALL_WORDS)]),
+    P = spawn_opt(?MODULE, init, [self(), Each], [link, {priority, Priority} | heap(?ALL_WORDS)]),
     receive {pids, P, Us} -> {P, Us} end.
 
 %% -> {pids, us of work}; []: there are no more.
@@ -48,14 +52,14 @@ stop(P) ->
     exit(P, kill),
     ok.
 
--spec init(pid()) -> no_return().
-init(Owner) ->
+-spec init(pid(), pos_integer()) -> no_return().
+init(Owner, Each) ->
     Ref = erlang:monitor(process, Owner),
     Began = erlang:monotonic_time(microsecond),
     Source = case all() of {whole, Pids} -> {list, Pids}; Iterator -> Iterator end,
     Us = erlang:monotonic_time(microsecond) - Began,
     Owner ! {pids, self(), min(Us, erlang:system_info(process_count) div ?PIDS_US + 10)}, % if it took longer, it has waited
-    loop(Owner, Ref, Source, none).
+    loop(Owner, Ref, Each, Source, none).
 
 %% ---- Without a process of its own ----
 
@@ -70,11 +74,13 @@ all() ->
 %% -> {pids, the source of the others}; []: there are no more. A list of all is given at once: parts of it would be garbage, and
 %% the collections would copy the list.
 -spec some(source()) -> {[pid()], source()}.
-some({again, Pids, Source}) -> {Pids, Source};
-some({whole, Pids}) -> {Pids, ended};
-some({list, Pids}) -> part(Pids, ?EACH, []);
-some({iterator, I}) -> more(I, ?EACH, []);
-some(ended) -> {[], ended}.
+some(Source) -> some(Source, ?EACH).
+
+some({again, Pids, Source}, _) -> {Pids, Source};
+some({whole, Pids}, _) -> {Pids, ended};
+some({list, Pids}, Each) -> part(Pids, Each, []);
+some({iterator, I}, Each) -> more(I, Each, []);
+some(ended, _) -> {[], ended}.
 
 has_iterator() -> erlang:function_exported(erlang, processes_iterator, 0).
 
@@ -118,21 +124,21 @@ used(0, List) -> length(List);
 used(N, List) -> used(N - 1, [N | List]).
 
 %% Marked: none, or the lists since the mark, the last one first.
-loop(Owner, Ref, Source0, Marked) ->
+loop(Owner, Ref, Each, Source0, Marked) ->
     receive
         next ->
             Began = erlang:monotonic_time(microsecond),
-            {Pids, Source} = some(Source0),
+            {Pids, Source} = some(Source0, Each),
             Owner ! {pids, self(), Pids, erlang:monotonic_time(microsecond) - Began},
-            loop(Owner, Ref, Source, if Marked =:= none; Pids =:= [] -> Marked; true -> [Pids | Marked] end);
+            loop(Owner, Ref, Each, Source, if Marked =:= none; Pids =:= [] -> Marked; true -> [Pids | Marked] end);
         mark ->
-            loop(Owner, Ref, Source0, []);
+            loop(Owner, Ref, Each, Source0, []);
         back ->
-            loop(Owner, Ref, lists:foldl(fun(Pids, Source) -> {again, Pids, Source} end, Source0, Marked), none);
+            loop(Owner, Ref, Each, lists:foldl(fun(Pids, Source) -> {again, Pids, Source} end, Source0, Marked), none);
         {'DOWN', Ref, _, _, _} ->
             exit(normal);
         _ ->
-            loop(Owner, Ref, Source0, Marked)
+            loop(Owner, Ref, Each, Source0, Marked)
     end.
 
 part([P | Rest], N, Pids) when P =:= self() -> part(Rest, N, Pids);

@@ -48,7 +48,7 @@ are_pids_ours() -> seq_trace:get_system_tracer() =:= false.
 -spec drain(none | {kprof_spec:session(), pid()}, boolean(), pos_integer()) -> {drained(), non_neg_integer()}.
 drain(Own, Isolated, Epoch) ->
     case kprof_node:spawn_if_room(fun() -> exit({done, drained(Own, Isolated, Epoch)}) end, [monitor]) of
-        none -> {kept, length(held(Epoch))};
+        none -> {kept, length(holders(Epoch))};
         Drain -> drained_by(Drain, Isolated, Epoch)
     end.
 
@@ -57,7 +57,7 @@ drained_by({P, R}, Isolated, Epoch) ->
         {'DOWN', R, _, _, {done, Done}} -> Done;
         {'DOWN', R, _, _, _} ->
             left(Isolated, Epoch),
-            {kept, length(held(Epoch))}
+            {kept, length(holders(Epoch))}
     after 5 * ?MOST_MS ->
         exit(P, kill),
         receive {'DOWN', R, _, _, _} -> ok end,

@@ -301,6 +301,6 @@ processes_kprof_top_killed(T) ->
 %% Otherwise each of its garbage collections copies the list, and stops a scheduler meanwhile.
 a_walk_has_few_pids_on_its_heap(T) ->
     agent_lib:load_parts(T),
-    Most = rpc:call(T, agent_load, walked_heap, [20000]),
+    Most = rpc:call(T, agent_load, walked_heap, [60000]), % their list has 120,000 words
     agent_lib:unload_parts(T),
-    ?equal({Most, Most > 0, Most < 10000}, {Most, true, true}).
+    ?equal({Most, Most > 0, Most < 50000}, {Most, true, true}).
