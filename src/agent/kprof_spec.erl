@@ -92,8 +92,8 @@ native(Us) -> erlang:convert_time_unit(Us, microsecond, native).
 code(Cut) -> cut_bits(Cut).
 
 %% A call that the operating system interrupts between its reading of the word and its writing restores an old cut even after
-%% cut/1. Sets the cut with this code again if the word has another one; a limit is
-%% without a cut, too. The brake, and a word of somebody else, stay. Word: the present one, not held. -> boolean(): it was set
+%% cut/1. Sets the cut with this code again if the word has another one; a limit is without a cut, too. The brake, and a word of
+%% somebody else, stay. Word: the present one, not held. -> boolean(): it was set
 -spec keep(1..21, non_neg_integer()) -> boolean().
 keep(Code, Word) ->
     case is_cut(Word) andalso not has_code(Code, Word) of
