@@ -143,26 +143,16 @@ each_cleared(Own, Skip) ->
 %% garbage collections, which stop a scheduler for 12 ms if there are 200,000 processes.
 -spec fold(fun((pid(), Acc) -> Acc), Acc) -> Acc.
 fold(F, Acc0) ->
-    case source() of
-        none ->
-            fold(F, Acc0, kprof_pids:some(kprof_pids:all()), slice());
-        Source ->
-            Acc = fold_from(F, Acc0, Source, kprof_pids:next(Source), slice()),
-            kprof_pids:stop(Source),
+    try kprof_pids:start(?LIST) of
+        {P, _} ->
+            Acc = fold_from(F, Acc0, kprof_pids:asked(P)),
+            kprof_pids:stop(P),
             Acc
+    catch
+        error:system_limit -> fold_from(F, Acc0, kprof_pids:all()) % the node has no room for a process
     end.
 
-%% none: the node has no room for a process.
-source() ->
-    try element(1, kprof_pids:start(?LIST))
-    catch error:system_limit -> none
-    end.
-
-fold_from(_, Acc, _, {[], _}, _) ->
-    Acc;
-fold_from(F, Acc0, Source, {Pids, _}, Slice0) ->
-    {Acc, Slice} = fold_of(F, Acc0, Pids, ?PIECE, Slice0),
-    fold_from(F, Acc, Source, kprof_pids:next(Source), Slice).
+fold_from(F, Acc, Source) -> fold(F, Acc, kprof_pids:some(Source), slice()).
 
 fold(_, Acc, {[], _}, _) ->
     Acc;

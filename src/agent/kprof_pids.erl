@@ -7,11 +7,11 @@
 %% again, in the same lists. Only the owner may ask the process. If one of the two ends, the other ends, too.
 -module(kprof_pids).
 -export([start/0, start/1, next/1, mark/1, back/1, stop/1, init/2]).
--export([all/0, some/1, heap/0]).
+-export([all/0, asked/1, some/1, heap/0]).
 -export_type([pids/0, source/0]).
 
 -opaque pids() :: pid().
--opaque source() :: {iterator, term()} | {list | whole, [pid()]} | {again, [pid()], source()} | ended.
+-opaque source() :: {iterator, term()} | {list | whole, [pid()]} | {again, [pid()], source()} | {process, pids()} | ended.
 
 -define(EACH, 256). % pids of a list, unless the caller says how many
 -define(PIDS_US, 5). % at least this many pids are listed in a microsecond
@@ -71,11 +71,16 @@ all() ->
         false -> {whole, processes()}
     end.
 
+%% The same, from the process.
+-spec asked(pids()) -> source().
+asked(P) -> {process, P}.
+
 %% -> {pids, the source of the others}; []: there are no more. A list of all is given at once: parts of it would be garbage, and
 %% the collections would copy the list.
 -spec some(source()) -> {[pid()], source()}.
 some(Source) -> some(Source, ?EACH).
 
+some({process, P} = Source, _) -> {element(1, next(P)), Source};
 some({again, Pids, Source}, _) -> {Pids, Source};
 some({whole, Pids}, _) -> {Pids, ended};
 some({list, Pids}, Each) -> part(Pids, Each, []);

@@ -2,7 +2,7 @@
 %% match specs; kprof_check checks each one before it is set. PROTOCOL.md has the bits.
 -module(kprof_spec).
 -export([
-    detail_label/0, of_epoch/2, ticket_range/0, tickets/2, word/2, cut/1, code/1, keep/2, allow/2, is_limited/1, beyond/3, ours/1, held/1, full_words/2, full_label/2, set_word/1, capture/0, full_function/0,
+    detail_label/0, of_epoch/2, ticket_range/0, tickets/2, word/2, cut/1, cut_bits/1, keep/2, allow/2, is_limited/1, beyond/3, ours/1, held/1, full_words/2, full_label/2, set_word/1, capture/0, full_function/0,
     set_pattern/4, set_meta/4, is_meta_free/3, pattern/2, flags/4, send_left/2, send_pattern/2, session/3, end_session/1,
     system/2, delivered/1, reset_tokens/1
 ]).
@@ -62,6 +62,8 @@ tickets(Before, Now) ->
 -spec word(brake | non_neg_integer(), non_neg_integer()) -> non_neg_integer().
 word(Cut, Word) -> (cut_bits(Cut) bsl ?TICKET_BITS) bor (1 + (Word band ?TICKETS) rem ?TICKETS).
 
+%% The code of a cut.
+-spec cut_bits(brake | non_neg_integer()) -> 1..31.
 cut_bits(brake) -> ?BRAKE;
 cut_bits(Cut) -> ?NO_CUT + min(?CUT_MOST, Cut).
 
@@ -86,10 +88,6 @@ cut(Bits, Cut, Since, Steady, End) ->
     end.
 
 native(Us) -> erlang:convert_time_unit(Us, microsecond, native).
-
-%% The code of a cut, for keep/2.
--spec code(0..20) -> 1..21.
-code(Cut) -> cut_bits(Cut).
 
 %% A call that the operating system interrupts between its reading of the word and its writing restores an old cut even after
 %% cut/1. Sets the cut with this code again if the word has another one; a limit is without a cut, too. The brake, and a word of

@@ -95,7 +95,7 @@ recut(S) ->
 -spec cut(state()) -> boolean().
 cut(#s{beside = Beside, counters = Counters} = S) ->
     Cut = kprof_sampling:cut(S),
-    atomics:put(Counters, ?CUT_CODE, case Beside of true -> 0; false -> kprof_spec:code(Cut) end), % before the word
+    atomics:put(Counters, ?CUT_CODE, case Beside of true -> 0; false -> kprof_spec:cut_bits(Cut) end), % before the word
     kprof_spec:cut(Cut).
 
 %% Another agent has attached to the node, or the last other one has ended: they share the control word.

@@ -16,7 +16,7 @@
 -export([suspend/1, waits/1]). % of the code server
 -export([blocks/2, block/2, blocked/1, waking/0, blocking/2]). % of a scheduler
 -export([canceled/3]). % of a capture
--export([traces_others/1, walked_heap/1, idle_walked/0]).
+-export([traces_others/1, walked_heap/1]).
 -export([session/0, end_session/1, hashed/1]). % of another tracer; a built-in function
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
@@ -570,7 +570,7 @@ cuts(N) -> length([undone || I <- lists:seq(1, N), kprof_spec:cut(1 + I rem 8), 
 
 %% The most words that a garbage collection left on the heap of a process that asks N processes, and the others.
 walked_heap(N) ->
-    Idle = [spawn(?MODULE, idle_walked, []) || _ <- lists:seq(1, N)],
+    Idle = [spawn(timer, sleep, [infinity]) || _ <- lists:seq(1, N)],
     {P, Ref} = spawn_monitor(fun() -> receive go -> kprof_flags:fold(fun(X, _) -> process_info(X, [reductions, status, priority]) end, none) end end),
     1 = erlang:trace(P, true, [garbage_collection]),
     P ! go,
@@ -587,8 +587,6 @@ most_left(P, Most) ->
         {trace, P, _, _} -> most_left(P, Most)
     after 0 -> Most
     end.
-
-idle_walked() -> receive x -> ok end.
 
 pacer() ->
     {links, Links} = process_info(whereis(kprof_relay_00), links),
