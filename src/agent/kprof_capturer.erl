@@ -14,6 +14,7 @@
 -define(WALKER_MS, 10000).
 -define(STEP_MS, 10).
 -define(FIRST, 32). % processes flagged first
+-define(LIST, 256). % processes taken at once
 
 -record(p, {
     controller,
@@ -23,7 +24,8 @@
     new, % true: new processes may be flagged
     todo = [], % processes not flagged yet
     source, % of the processes after them
-    flagged = [], % processes that are flagged
+    pids, % the process that lists them, which knows the lists taken so far; or none
+    taken = 0, % lists
     chunk = ?FIRST,
     spawn_ms = 1, % time for which new processes are flagged in the next step
     got = [], % newest first
@@ -38,7 +40,7 @@
 %% [Call]}}. -> {Capturer, Monitor}
 -spec start(kprof_capture:options()) -> {pid(), reference()}.
 start(Opts) ->
-    spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS) | [Least || {min_heap_size, _} = Least <- kprof_pids:heap()]]).
+    spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS)]).
 
 -spec init(kprof_capture:options()) -> term().
 init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, counters := Counters, walker := Walker}) ->
@@ -46,9 +48,10 @@ init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, c
     case Isolated orelse is_walked(Walker, Controller) of
         true ->
             Session = kprof_spec:session(Isolated, kprof_capture, self()),
-            P = #p{controller = Controller, mfa = MFA, counters = Counters, session = Session, new = New, source = kprof_pids:all(), begun = now_us()},
+            {Source, Pids} = kprof_pids:source(?LIST),
+            Pids =:= none orelse kprof_pids:mark(Pids),
             kprof_spec:set_pattern(Session, MFA, kprof_spec:capture(), [local]),
-            step(P);
+            step(#p{controller = Controller, mfa = MFA, counters = Counters, session = Session, new = New, source = Source, pids = Pids, begun = now_us()});
         false ->
             canceled
     end.
@@ -80,13 +83,13 @@ step(#p{todo = Todo, chunk = Chunk} = P) ->
 
 flag_some([Pid | Todo], N, Slice, #p{controller = Controller} = P) when Pid =:= self(); Pid =:= Controller ->
     flag_some(Todo, N, Slice, P);
-flag_some([Pid | Todo], N, Slice, #p{flagged = Flagged} = P) when N > 0 ->
+flag_some([Pid | Todo], N, Slice, P) when N > 0 ->
     flag(Pid, true, P),
-    flag_some(Todo, N - 1, kprof_flags:rest(Slice), P#p{flagged = [Pid | Flagged]});
-flag_some([], N, Slice, #p{source = Source} = P) when N > 0, Source =/= none ->
+    flag_some(Todo, N - 1, kprof_flags:rest(Slice), P);
+flag_some([], N, Slice, #p{source = Source, taken = Taken} = P) when N > 0, Source =/= none ->
     case kprof_pids:some(Source) of
         {[], _} -> P#p{todo = [], source = none};
-        {Pids, Next} -> flag_some(Pids, N, Slice, P#p{source = Next})
+        {Pids, Next} -> flag_some(Pids, N, Slice, P#p{source = Next, taken = Taken + 1})
     end;
 flag_some(Todo, _, _, P) ->
     P#p{todo = Todo}.
@@ -136,14 +139,22 @@ off(#p{session = Session, mfa = MFA} = P) ->
     P#p{ran = P#p.ran + more(0), session = none, us = Us}.
 
 %% Children of flagged processes have flags only if flags of new processes were set.
-flags_off(#p{session = Session, spawn_ms = Ms} = P) when Ms > 1 -> kprof_flags:off({Session, self()}, P#p.new, none);
-flags_off(#p{flagged = Flagged} = P) -> unflag(Flagged, kprof_flags:slice(), P).
+flags_off(#p{session = Session, spawn_ms = Ms, pids = Pids} = P) when Ms > 1; Pids =:= none ->
+    kprof_pids:stop(Pids),
+    kprof_flags:off({Session, self()}, P#p.new, none);
+flags_off(#p{pids = Pids, taken = Taken} = P) ->
+    kprof_pids:back(Pids),
+    unflag([], Taken, kprof_flags:slice(), P),
+    kprof_pids:stop(Pids).
 
-unflag([Pid | Rest], Slice, P) ->
+unflag([Pid | Rest], Lists, Slice, P) ->
     flag(Pid, false, P),
-    unflag(Rest, kprof_flags:rest(Slice), P);
-unflag([], _, _) ->
-    ok.
+    unflag(Rest, Lists, kprof_flags:rest(Slice), P);
+unflag([], 0, _, _) ->
+    ok;
+unflag([], Lists, Slice, P) ->
+    {Pids, _} = kprof_pids:next(P#p.pids),
+    unflag(Pids, Lists - 1, Slice, P).
 
 more(N) ->
     receive {trace, _, call, _} -> more(N + 1)

@@ -143,16 +143,10 @@ each_cleared(Own, Skip) ->
 %% garbage collections, which stop a scheduler for 12 ms if there are 200,000 processes.
 -spec fold(fun((pid(), Acc) -> Acc), Acc) -> Acc.
 fold(F, Acc0) ->
-    try kprof_pids:start(?LIST) of
-        {P, _} ->
-            Acc = fold_from(F, Acc0, kprof_pids:asked(P)),
-            kprof_pids:stop(P),
-            Acc
-    catch
-        error:system_limit -> fold_from(F, Acc0, kprof_pids:all()) % the node has no room for a process
-    end.
-
-fold_from(F, Acc, Source) -> fold(F, Acc, kprof_pids:some(Source), slice()).
+    {Source, Pids} = kprof_pids:source(?LIST),
+    Acc = fold(F, Acc0, kprof_pids:some(Source), slice()),
+    kprof_pids:stop(Pids),
+    Acc.
 
 fold(_, Acc, {[], _}, _) ->
     Acc;

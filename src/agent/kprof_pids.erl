@@ -1,13 +1,13 @@
-%% The pids of all processes, in small lists: from a process of its own (start/0), so that a process that walks over them has
-%% little on its heap, and its garbage collections, which cannot be interrupted, are short; or without one (all/0). From OTP 28
-%% on, from the VM's iterator. Below, the one who asks has a list of all pids, and a heap that is large enough for it from the
+%% The pids of all processes, in small lists: from a process of its own, so that a process that walks over them has little on its
+%% heap, and its garbage collections, which cannot be interrupted, are short; without one if the node has no room (source/1). From
+%% OTP 28 on, from the VM's iterator. Below, this process has a list of all pids, and a heap that is large enough for it from the
 %% beginning, so that it collects nothing.
 %%
 %% Invariant: each pid is given once, without that of the process of its own; after back/1, the pids given since mark/1 are given
 %% again, in the same lists. Only the owner may ask the process. If one of the two ends, the other ends, too.
 -module(kprof_pids).
 -export([start/0, start/1, next/1, mark/1, back/1, stop/1, init/2]).
--export([all/0, asked/1, some/1, heap/0]).
+-export([source/1, some/1]).
 -export_type([pids/0, source/0]).
 
 -opaque pids() :: pid().
@@ -15,8 +15,7 @@
 
 -define(EACH, 256). % pids of a list, unless the caller says how many
 -define(PIDS_US, 5). % at least this many pids are listed in a microsecond
--define(LIST_WORDS, 2). % of a heap, for each process: the list of all
--define(ALL_WORDS, 5). % the same, with the small lists and a reserve
+-define(WORDS, 5). % of a heap, for each process: the list of all, the small lists, a reserve
 -define(MORE_WORDS, 20000).
 -define(MOST_WORDS, 16 bsl 20).
 -define(MANY, 10000). % processes: for fewer, the memory of a heap is not used in steps before
@@ -31,7 +30,7 @@ start() -> start(?EACH).
 -spec start(pos_integer()) -> {pids(), non_neg_integer()}.
 start(Each) ->
     {priority, Priority} = process_info(self(), priority),
-    P = spawn_opt(?MODULE, init, [self(), Each], [link, {priority, Priority} | heap(?ALL_WORDS)]),
+    P = spawn_opt(?MODULE, init, [self(), Each], [link, {priority, Priority} | heap()]),
     receive {pids, P, Us} -> {P, Us} end.
 
 %% -> {pids, us of work}; []: there are no more.
@@ -46,7 +45,9 @@ mark(P) -> P ! mark, ok.
 -spec back(pids()) -> ok.
 back(P) -> P ! back, ok.
 
--spec stop(pids()) -> ok.
+-spec stop(pids() | none) -> ok.
+stop(none) ->
+    ok;
 stop(P) ->
     unlink(P),
     exit(P, kill),
@@ -61,19 +62,22 @@ init(Owner, Each) ->
     Owner ! {pids, self(), min(Us, erlang:system_info(process_count) div ?PIDS_US + 10)}, % if it took longer, it has waited
     loop(Owner, Ref, Each, Source, none).
 
-%% ---- Without a process of its own ----
+%% ---- With a process of its own if there is room for one ----
 
-%% Only in a process that was started with the options that heap/0 returns.
--spec all() -> source().
+%% -> {the source for some/1, the process to stop/1}
+-spec source(pos_integer()) -> {source(), pids() | none}.
+source(Each) ->
+    try start(Each) of
+        {P, _} -> {{process, P}, P}
+    catch
+        error:system_limit -> {all(), none}
+    end.
+
 all() ->
     case has_iterator() of
         true -> {iterator, apply(erlang, processes_iterator, [])};
         false -> {whole, processes()}
     end.
-
-%% The same, from the process.
--spec asked(pids()) -> source().
-asked(P) -> {process, P}.
 
 %% -> {pids, the source of the others}; []: there are no more. A list of all is given at once: parts of it would be garbage, and
 %% the collections would copy the list.
@@ -92,16 +96,12 @@ has_iterator() -> erlang:function_exported(erlang, processes_iterator, 0).
 %% Options of spawn_opt for the process that is started next: there is room for the list. Otherwise it is copied by garbage
 %% collections, which stop a scheduler for 5 to 20 ms if there are 200,000 processes. The limit of the VM (+hmax), which may be
 %% lower, does not apply to it.
--spec heap() -> [{min_heap_size, pos_integer()} | {max_heap_size, 0}].
-heap() -> heap(?LIST_WORDS).
-
-words(Each) -> min(?MOST_WORDS, Each * erlang:system_info(process_count) + ?MORE_WORDS).
-
-heap(Each) ->
+heap() ->
     case has_iterator() of
         true -> [{max_heap_size, 0}];
         false ->
-            Options = [{min_heap_size, words(Each)}, {max_heap_size, 0}],
+            Words = min(?MOST_WORDS, ?WORDS * erlang:system_info(process_count) + ?MORE_WORDS),
+            Options = [{min_heap_size, Words}, {max_heap_size, 0}],
             warm(Options),
             Options
     end.

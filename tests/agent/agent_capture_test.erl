@@ -18,6 +18,7 @@ tests() ->
         {capture_that_is_canceled_early, fun capture_that_is_canceled_early/1},
         {capture_that_does_not_answer, fun capture_that_does_not_answer/1},
         {capture_of_new_processes, fun capture_of_new_processes/1},
+        {a_capture_has_few_pids_on_its_heap, fun a_capture_has_few_pids_on_its_heap/1},
         {captured_are_cut, fun captured_are_cut/1},
         {names_are_as_previewed, fun names_are_as_previewed/1}
     ].
@@ -201,6 +202,13 @@ capture_of_new_processes(T) ->
     stop_workers([W]),
     finish(T, K),
     nothing_left(T).
+
+%% Otherwise each of its garbage collections copies them, and stops a scheduler meanwhile.
+a_capture_has_few_pids_on_its_heap(T) ->
+    agent_lib:load_parts(T),
+    {Most, Flagged, Left} = rpc:call(T, agent_load, capturing_heap, [60000, isolated(T)]), % they have 120,000 words
+    agent_lib:unload_parts(T),
+    ?equal({Most, Most < 50000, Flagged, Left}, {Most, true, 60000, 0}).
 
 %% For any arguments, little data is sent.
 captured_are_cut(T) ->
