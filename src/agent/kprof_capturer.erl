@@ -106,7 +106,7 @@ wait(#p{begun = Begun} = P, Until, Ran) ->
         {trace, Pid, call, {_, _, Args}} ->
             called(Pid, Args, P, Until, Ran);
         stop ->
-            off(P);
+            hand_over(off(P));
         {'DOWN', _, process, Controller, _} when Controller =:= P#p.controller ->
             off(P)
     after max(0, (Until - Now + 999) div 1000) ->
@@ -135,8 +135,7 @@ off(#p{session = Session, mfa = MFA} = P) ->
     Delivered = kprof_spec:delivered(Session),
     receive {trace_delivered, all, Delivered} -> ok after 1000 -> ok end,
     flags_off(P),
-    Session =/= none andalso (P#p.controller ! {capture_session, self(), Session}), % kprof_capture:stop/1
-    P#p{ran = P#p.ran + more(0), session = none, us = Us}.
+    P#p{ran = P#p.ran + more(0), us = Us}.
 
 %% Children of flagged processes have flags only if flags of new processes were set.
 flags_off(#p{session = Session, spawn_ms = Ms, pids = Pids} = P) when Ms > 1; Pids =:= none ->
@@ -161,4 +160,11 @@ more(N) ->
     after 0 -> N
     end.
 
-done(#p{controller = Controller} = P) -> Controller ! {captured, self(), {captured, P#p.ran, P#p.us, lists:reverse(P#p.got)}}.
+%% The session last: kprof_capture:stop/1, which the controller calls because of the result, waits for it. Without this reference
+%% the VM would destroy the session.
+done(#p{controller = Controller} = P) ->
+    Controller ! {captured, self(), {captured, P#p.ran, P#p.us, lists:reverse(P#p.got)}},
+    hand_over(P).
+
+hand_over(#p{session = none}) -> ok;
+hand_over(#p{controller = Controller, session = Session}) -> Controller ! {capture_session, self(), Session}.

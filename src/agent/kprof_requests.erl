@@ -47,7 +47,9 @@ capture_end(#s{requests = #requests{capture = none}} = S) ->
     S;
 capture_end(#s{requests = #requests{capture = Capture}} = S) ->
     Session = kprof_capture:stop(Capture),
-    kprof_tracing:go_on_after_capture(kprof_cleanup_plan:share(kprof_idle_sessions:add(Session, S#s{requests = S#s.requests#requests{capture = none}}))).
+    S1 = kprof_idle_sessions:add(Session, S#s{requests = S#s.requests#requests{capture = none}}),
+    S2 = if Session =:= none -> S1; true -> kprof_tiers:session_ended(S1) end, % for a built-in function that was captured
+    kprof_tracing:go_on_after_capture(kprof_cleanup_plan:share(S2)).
 
 %% The result of a capture.
 -spec caught(tuple(), state()) -> state().

@@ -224,6 +224,9 @@ sessions_end_with_the_agent(T) ->
     ?soon(fun() -> rpc:call(T, agent_load, entry, [1]), is_tuple(ask(K, captured)) andalso element(1, ask(K, captured)) =:= captured end),
     %% a round takes at least a reduction for each process
     Rounds = fun() -> [(R1 - R0) div 40 || {{P, R0}, {P, R1}} <- lists:zip(Before, Cleaner())] end,
+    %% a session without a reference is destroyed by the next garbage collection of who had it
+    [rpc:call(T, erlang, garbage_collect, [rpc:call(T, erlang, whereis, [kprof_controller_00])]) || _ <- [1, 2]],
+    settled(Cleaner),
     ?equal([0 || _ <- Before], Rounds()),
     finish(T, K),
     ended(T),
