@@ -1,6 +1,6 @@
 %% Names of modules and functions that the operator begins to type. The code server, which may hang, is not asked.
 -module(kprof_completion).
--agent(tools).
+-agent(interpreted).
 -export([modules/1, functions/1]).
 
 %% Only loaded modules: others cannot be traced, and the agent loads none (kprof_hazard: load_on_demand).

@@ -176,7 +176,7 @@ request(Ref, Request, S) ->
 %% Sources with `-agent(tools)` do these.
 is_for_tools({What, Asked}) when What =:= full; What =:= stacks; What =:= processes -> is_map(Asked);
 is_for_tools({capture, Asked}) -> Asked =/= none;
-is_for_tools({What, _}) -> lists:member(What, [catalog, callees, calls, rates, modules, functions, why]);
+is_for_tools({What, _}) -> lists:member(What, [catalog, callees, calls, rates, why]);
 is_for_tools(What) -> What =:= rates orelse What =:= captured.
 
 request_now(Ref, {tools, Beam}, S) when is_binary(Beam) ->
