@@ -253,8 +253,8 @@ demo:
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check
-	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py unit -- asan tsan screen \
-	    -- node survive chaos real format dialyzer includes man docs -- agent
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py unit -- asan tsan \
+	    -- node survive chaos real format dialyzer includes man docs -- agent screen
 
 # The number of test files (node, screen) that run at the same time; agent: all OTP releases at once, or, with 1, one by one.
 export KPROF_TEST_JOBS ?= 2

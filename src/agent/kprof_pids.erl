@@ -19,7 +19,9 @@
 -define(MORE_WORDS, 20000).
 -define(MOST_WORDS, 16 bsl 20).
 -define(MANY, 10000). % processes: for fewer, the memory of a heap is not used in steps before
--define(WARM_MS, 50).
+-define(TIMES, 3).
+-define(PIECE, 256).
+-define(WARM_MS, 100). % on a busy node it is done less often
 
 %% Returns when it has the list, if it needs one. It has the priority of the caller: on a busy node the caller would wait for each
 %% list. -> {pids(), us of work}
@@ -56,6 +58,7 @@ stop(P) ->
 -spec init(pid(), pos_integer()) -> no_return().
 init(Owner, Each) ->
     Ref = erlang:monitor(process, Owner),
+    warm(),
     Began = erlang:monotonic_time(microsecond),
     Source = case all() of {whole, Pids} -> {list, Pids}; Iterator -> Iterator end,
     Us = erlang:monotonic_time(microsecond) - Began,
@@ -93,40 +96,33 @@ some(ended, _) -> {[], ended}.
 
 has_iterator() -> erlang:function_exported(erlang, processes_iterator, 0).
 
-%% Options of spawn_opt for the process that is started next: there is room for the list. Otherwise it is copied by garbage
-%% collections, which stop a scheduler for 5 to 20 ms if there are 200,000 processes. The limit of the VM (+hmax), which may be
-%% lower, does not apply to it.
+%% ---- Its heap ----
+
+%% Options of spawn_opt: there is room for the list. Otherwise it is copied by garbage collections, which stop a scheduler for 5 to
+%% 20 ms if there are 200,000 processes. The limit of the VM (+hmax), which may be lower, does not apply to it.
 heap() ->
-    case has_iterator() of
-        true -> [{max_heap_size, 0}];
-        false ->
-            Words = min(?MOST_WORDS, ?WORDS * erlang:system_info(process_count) + ?MORE_WORDS),
-            Options = [{min_heap_size, Words}, {max_heap_size, 0}],
-            warm(Options),
-            Options
-    end.
+    [{max_heap_size, 0} | [{min_heap_size, min(?MOST_WORDS, ?WORDS * erlang:system_info(process_count) + ?MORE_WORDS)} || not has_iterator()]].
 
-%% The VM writes the list without a pause, and on some virtual machines the first use of each page of memory takes 10 us: 9 ms for
-%% 200,000 processes. A process with the same heap uses it in steps, and ends: the next process gets this memory.
-warm(Options) ->
-    case erlang:system_info(process_count) of
-        N when N > ?MANY ->
-            {priority, Priority} = process_info(self(), priority),
-            warmed(kprof_node:spawn_if_room(fun() -> used(N, []) end, [monitor, {priority, Priority} | Options]));
-        _ ->
-            ok
-    end.
+%% The VM writes the list without a pause, and on some virtual machines the first use of each page of memory takes 10 to 20 us: 12 to
+%% 25 ms for 200,000 processes. So the heap is used in steps before. The collection that then empties it also replaces it: by memory
+%% that was not used before, or by the heap before. After three times all of them have been used.
+warm() ->
+    N = erlang:system_info(process_count),
+    has_iterator() orelse N < ?MANY orelse warm(?TIMES, N, kprof_flags:slice()),
+    ok.
 
-warmed(none) -> ok;
-warmed({P, Ref}) ->
-    receive {'DOWN', Ref, _, P, _} -> ok
-    after ?WARM_MS ->
-        exit(P, kill),
-        receive {'DOWN', Ref, _, P, _} -> ok end
-    end.
+warm(0, _, _) -> ok;
+warm(Times, N, {Began, _} = Slice0) ->
+    Slice = used(N, [], Slice0),
+    erlang:garbage_collect(),
+    Left = case erlang:monotonic_time(microsecond) - Began > ?WARM_MS * 1000 of true -> 0; false -> Times - 1 end,
+    warm(Left, N, Slice).
 
-used(0, List) -> length(List);
-used(N, List) -> used(N - 1, [N | List]).
+used(0, [_ | _], Slice) -> Slice;
+used(N, List, Slice) when N rem ?PIECE =:= 0 -> used(N - 1, [N | List], kprof_flags:rest(Slice));
+used(N, List, Slice) -> used(N - 1, [N | List], Slice).
+
+%% ---- The process ----
 
 %% Marked: none, or the lists since the mark, the last one first.
 loop(Owner, Ref, Each, Source0, Marked) ->
