@@ -86,25 +86,27 @@ rounds_in({Session, _} = Own, Epoch, Some) ->
         taken ->
             {kept, Some};
         ok ->
-            {Left, Flagged} = rounds(Some, #{}, Own, Epoch, now_ms() + ?MOST_MS),
+            {Left, Flagged} = rounds(Some, now_ms(), #{}, Own, Epoch, now_ms() + ?MOST_MS),
             [kprof_spec:flags(Own, P, false, [send, silent]) || P <- maps:keys(Flagged)],
             case Session of none -> left(false, Epoch); _ -> kprof_spec:send_pattern(Session, true) end, % that of another tracer stays
             {drained, Left}
     end.
 
-%% Ends when only processes that do not run have a token.
-rounds(Holders, Flagged0, Own, Epoch, Until) ->
+%% Ends when only processes that do not run have a token. Read: when the holders were read.
+rounds(Holders, Read, Flagged0, Own, Epoch, Until) ->
     Flagged = lists:foldl(fun({P, _}, Acc) -> flagged(P, Own, Acc) end, Flagged0, Holders),
     receive after ?ROUND_MS -> ok end,
     Next = held(Epoch),
-    case Next =:= [] orelse now_ms() > Until orelse (Next -- Holders =:= [] andalso are_idle(Next)) of
+    Now = now_ms(),
+    %% those that are left have not run since then: their reductions are the same
+    case Next =:= [] orelse Now > Until orelse (Next -- Holders =:= [] andalso are_idle(Next, Read + ?QUIET_MS - Now)) of
         true -> {Next, Flagged};
-        false -> rounds(Next, Flagged, Own, Epoch, Until)
+        false -> rounds(Next, Now, Flagged, Own, Epoch, Until)
     end.
 
-%% None of them runs within ?QUIET_MS. Only these are checked: a scan of all processes costs more.
-are_idle(Holders) ->
-    receive after ?QUIET_MS -> ok end,
+%% None of them runs within this time. Only these are checked: a scan of all processes costs more.
+are_idle(Holders, Ms) ->
+    receive after max(0, Ms) -> ok end,
     [P || {P, Reductions} <- Holders, reductions(P) =/= Reductions] =:= [].
 
 flagged(P, _, Flagged) when is_map_key(P, Flagged) -> Flagged;
