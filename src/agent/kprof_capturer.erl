@@ -138,9 +138,9 @@ off(#p{session = Session, mfa = MFA} = P) ->
     P#p{ran = P#p.ran + more(0), us = Us}.
 
 %% Children of flagged processes have flags only if flags of new processes were set.
-flags_off(#p{session = Session, spawn_ms = Ms, pids = Pids} = P) when Ms > 1; Pids =:= none ->
+flags_off(#p{session = Session, spawn_ms = Ms, pids = Pids}) when Ms > 1; Pids =:= none ->
     kprof_pids:stop(Pids),
-    kprof_flags:off({Session, self()}, P#p.new, none);
+    kprof_flags:off({Session, self()}, Ms > 1, none); % P#p.new is false once they have it for good
 flags_off(#p{pids = Pids, taken = Taken} = P) ->
     kprof_pids:back(Pids),
     unflag([], Taken, kprof_flags:slice(), P),

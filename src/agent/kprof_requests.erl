@@ -45,10 +45,10 @@ capture_tier({_, M, F, A} = Tier, #s{session = Session} = S0) ->
 -spec capture_end(state()) -> state().
 capture_end(#s{requests = #requests{capture = none}} = S) ->
     S;
-capture_end(#s{requests = #requests{capture = Capture}} = S) ->
+capture_end(#s{requests = #requests{capture = {_, _, Common, _} = Capture}} = S) ->
     Session = kprof_capture:stop(Capture),
     S1 = kprof_idle_sessions:add(Session, S#s{requests = S#s.requests#requests{capture = none}}),
-    S2 = if Session =:= none -> S1; true -> kprof_tiers:session_ended(S1) end, % for a built-in function that was captured
+    S2 = if Common =:= none -> kprof_tiers:session_ended(S1); true -> S1 end, % for a built-in function that was captured
     kprof_tracing:go_on_after_capture(kprof_cleanup_plan:share(S2)).
 
 %% The result of a capture.

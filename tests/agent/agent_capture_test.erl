@@ -206,9 +206,12 @@ capture_of_new_processes(T) ->
 %% Otherwise each of its garbage collections copies them, and stops a scheduler meanwhile.
 a_capture_has_few_pids_on_its_heap(T) ->
     agent_lib:load_parts(T),
-    {Most, Flagged, Left} = rpc:call(T, agent_load, capturing_heap, [60000, isolated(T)]), % they have 120,000 words
+    {Most, Flagged, Left, Set} = rpc:call(T, agent_load, capturing_heap, [60000, isolated(T), false]), % they have 120,000 words
+    %% its session is not destroyed: nothing may be set in it
+    NewToo = rpc:call(T, agent_load, capturing_heap, [10, isolated(T), true]),
     agent_lib:unload_parts(T),
-    ?equal({Most, Most < 50000, Flagged, Left}, {Most, true, 60000, 0}).
+    ?equal({Most, Most < 50000, Flagged, Left, Set}, {Most, true, 60000, 0, []}),
+    ?equal({element(2, NewToo), element(3, NewToo), element(4, NewToo)}, {10, 0, []}).
 
 %% For any arguments, little data is sent.
 captured_are_cut(T) ->

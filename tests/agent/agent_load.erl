@@ -16,7 +16,7 @@
 -export([suspend/1, waits/1]). % of the code server
 -export([blocks/2, block/2, blocked/1, waking/0, blocking/2]). % of a scheduler
 -export([canceled/3]). % of a capture
--export([traces_others/1, walked_heap/1, capturing_heap/2]).
+-export([traces_others/1, walked_heap/1, capturing_heap/3]).
 -export([session/0, end_session/1, hashed/1]). % of another tracer; a built-in function
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
@@ -588,20 +588,21 @@ most_left(P, Most) ->
     after 0 -> Most
     end.
 
-%% A capture of a function that is not called flags N processes, and the others. -> {the most words of its old heap meanwhile, how
-%% many of the N have a flag then, how many after it}
-capturing_heap(N, Isolated) ->
+%% A capture of a function that is not called flags N processes, and the others; New: and new ones. -> {the most words of its old heap
+%% meanwhile, how many of the N have a flag then, how many after it, all flags that are set after it}
+capturing_heap(N, Isolated, New) ->
     Idle = [spawn(timer, sleep, [infinity]) || _ <- lists:seq(1, N)],
     Counters = atomics:new(2, []),
     MFA = {agent_load, none, 0},
-    {P, R} = kprof_capturer:start(#{controller => self(), mfa => MFA, isolated => Isolated, new => false, counters => Counters, walker => none}),
+    {P, R} = kprof_capturer:start(#{controller => self(), mfa => MFA, isolated => Isolated, new => New, counters => Counters, walker => none}),
     Most = most_old(P, 0, now_ms() + 2000),
     Flagged = with_flags(Idle),
     Session = kprof_capture:stop({P, R, if Isolated -> none; true -> MFA end, Counters}),
+    #{flags := Flags} = set_now([]),
     Left = with_flags(Idle),
     kprof_spec:end_session(Session),
     [exit(I, kill) || I <- Idle],
-    {Most, Flagged, Left}.
+    {Most, Flagged, Left, Flags}.
 
 with_flags(Pids) -> length([P || P <- Pids, #{flags := [_ | _]} <- [set_of(P)]]).
 
