@@ -37,10 +37,10 @@
 
 %% #{controller, mfa, isolated, new, counters, walker}: counters is an atomics array of 2 (calls kept, calls seen); the walker may
 %% still be clearing flags. When everything is removed from the VM, the controller gets {captured, Capturer, {captured, Ran, Us,
-%% [Call]}}. -> {Capturer, Monitor}
--spec start(kprof_capture:options()) -> {pid(), reference()}.
+%% [Call]}}. -> {Capturer, Monitor}; none: the node has no room for a process
+-spec start(kprof_capture:options()) -> none | {pid(), reference()}.
 start(Opts) ->
-    spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS)]).
+    kprof_node:if_room(fun() -> spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS)]) end).
 
 -spec init(kprof_capture:options()) -> term().
 init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, counters := Counters, walker := Walker}) ->

@@ -15,7 +15,7 @@
 
 %% #{who, modules, follow, rule, value, name, slow_ns, events, functions, wait_ms, run_ms, id}: all but who and modules have
 %% defaults.
--spec request(map(), state()) -> {ok | {error, full, binary()}, state()}.
+-spec request(map(), state()) -> {ok | {error, atom(), binary()}, state()}.
 request(#{who := _, modules := _} = Asked, S) ->
     case refused(Asked, S) of
         none -> ready(Asked, S);
@@ -54,7 +54,7 @@ is_id(_) -> false.
 ready(#{who := {pids, Ids}} = Asked, S) ->
     case [P || {Id, Serial} <- Ids, P <- [catch kprof_proc:pid(Id, Serial)], is_pid(P), is_process_alive(P), not is_ours(P, S)] of
         [] -> {{error, full, <<"there is no such process">>}, S};
-        Pids -> {ok, started({pids, Pids}, [], false, Asked, S)}
+        Pids -> started({pids, Pids}, [], false, Asked, S)
     end;
 ready(#{who := {call, Call}} = Asked, S) ->
     MFA = {M, F, A} = function(Call),
@@ -71,7 +71,7 @@ ready(#{who := {call, Call}} = Asked, S) ->
                 end,
             Wanted = case Rules of #{0 := _} -> Values; _ -> true end,
             Others = [{T, maps:get(Ix, Rules, []), Values} || {Ix, T} <- lists:zip(lists:seq(1, length(Follow)), Follow)],
-            {ok, started({request, MFA, Clauses, Wanted}, Others, Need, Asked, S)};
+            started({request, MFA, Clauses, Wanted}, Others, Need, Asked, S);
         {true, {error, Why}} ->
             {{error, full, Why}, S};
         {Why, _} ->
@@ -116,14 +116,20 @@ has(_, _) -> false.
 started(Who, Follow, Need, Asked, #s{isolated = Isolated} = S0) ->
     Pause = element(1, Who) =:= request orelse not Isolated,
     S = if Pause -> kprof_tracing:pause_for_capture(S0); true -> S0 end,
-    {Tracer, Ref} = kprof_full_tracer:start(#{
+    case kprof_full_tracer:start(#{
         controller => self(), to => S#s.link#link.pid, vm => S#s.vm, isolated => Isolated, epoch => S#s.epoch, who => Who, follow => Follow,
         need => Need, modules => maps:get(modules, Asked), walker => S#s.tracing#tracing.walker,
         events => kprof_options:number(events, ?EVENTS, 1, ?EVENTS_MOST, Asked), functions => kprof_options:number(functions, ?FUNCTIONS, 1, 10 * ?FUNCTIONS, Asked),
         wait_ms => kprof_options:number(wait_ms, 30000, 1, ?MS_MOST, Asked), run_ms => kprof_options:number(run_ms, 10000, 1, ?MS_MOST, Asked),
         slow_ns => kprof_options:number(slow_ns, 0, 0, 1000000 * ?MS_MOST, Asked),
         id => kprof_options:number(id, 0, 0, 16#ffffffff, Asked)
-    }),
+    }) of
+        none when Pause -> {kprof_link:no_room(), kprof_tracing:go_on_after_capture(S)};
+        none -> {kprof_link:no_room(), S};
+        Traced -> {ok, traced_by(Traced, Who, Pause, S)}
+    end.
+
+traced_by({Tracer, Ref}, Who, Pause, S) ->
     Tracing = #tracing{tokens = Tokens} = S#s.tracing,
     kprof_cleanup_plan:share(S#s{
         full = #full{

@@ -87,12 +87,11 @@
     seq = 0 :: non_neg_integer()
 }).
 
-%% -> {Tracer, Monitor}. It ends with the controller.
--spec start(options()) -> {pid(), reference()}.
+%% -> {Tracer, Monitor}; none: the node has no room for a process. It ends with the controller.
+-spec start(options()) -> none | {pid(), reference()}.
 start(O) ->
-    spawn_opt(?MODULE, init, [O], [
-        monitor, {priority, high}, {message_queue_data, off_heap}, kprof_flags:heap_limit(?HEAP_WORDS)
-    ]).
+    Options = [monitor, {priority, high}, {message_queue_data, off_heap}, kprof_flags:heap_limit(?HEAP_WORDS)],
+    kprof_node:if_room(fun() -> spawn_opt(?MODULE, init, [O], Options) end).
 
 -spec init(options()) -> term().
 init(#{controller := Controller, walker := Walker, isolated := Isolated, vm := Vm} = O) ->

@@ -2,7 +2,7 @@
 %% last message. Functions of the controller's process.
 -module(kprof_link).
 -export([
-    answer/3, answer_apart/4, answer_last/3, counter/2, end_apart/0, event/3, event_kept/3, heard/1, heard_before/2, is_silent/1, keep/2, missing/1, new/1, send/2,
+    answer/3, answer_apart/4, answer_last/3, counter/2, end_apart/0, event/3, event_kept/3, heard/1, heard_before/2, is_silent/1, keep/2, missing/1, new/1, no_room/0, send/2,
     silence_ms/1, tell_all/1, tell_kept/1, unauthorized/1
 ]).
 
@@ -31,9 +31,12 @@ new(#{pid := Pid, node := Node, key := Key} = Opts) ->
 -spec answer_apart(integer(), fun(() -> term()), [{priority, low}], state()) -> term().
 answer_apart(Ref, Find, Opts, #s{link = #link{pid = Pid}} = S) ->
     case kprof_node:spawn_if_room(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [noconnect]) end, [link | Opts]) of
-        none -> answer(Ref, {error, busy, <<"the node has as many processes as it may have">>}, S);
+        none -> answer(Ref, no_room(), S);
         _ -> ok
     end.
+
+-spec no_room() -> {error, busy, binary()}.
+no_room() -> {error, busy, <<"the node has as many processes as it may have">>}.
 
 found(Find) ->
     try Find()

@@ -3,7 +3,7 @@
 -module(kprof_node).
 -export([
     isolated/0, staying/0, of_others/1, told/1, sessions/0, session_list/0, oldest_and_newest/0, beside/0, common/0, agents/0, tracer_of/1, control_word/0, ticket/0,
-    restore/1, cpu/0, permille/2, long_run_queue/0, local_leader/0, now_ms/0, kill/1, is_agent/1, load/2, spawn_if_room/2
+    restore/1, cpu/0, permille/2, long_run_queue/0, local_leader/0, now_ms/0, kill/1, is_agent/1, load/2, spawn_if_room/2, if_room/1
 ]).
 -export_type([cpu/0]).
 
@@ -91,8 +91,12 @@ session_list() ->
 
 %% As spawn_opt/2, without the limit of the VM for heaps (+hmax); none: the node has as many processes as it may have.
 -spec spawn_if_room(fun(() -> term()), list()) -> none | pid() | {pid(), reference()}.
-spawn_if_room(Fun, Options) ->
-    try spawn_opt(Fun, [{max_heap_size, 0} | Options])
+spawn_if_room(Fun, Options) -> if_room(fun() -> spawn_opt(Fun, [{max_heap_size, 0} | Options]) end).
+
+%% What Start returns; none: it starts a process, and the node has as many as it may have.
+-spec if_room(fun(() -> Started)) -> none | Started.
+if_room(Start) ->
+    try Start()
     catch error:system_limit -> none
     end.
 

@@ -22,13 +22,17 @@ request(Ref, #{} = Asked, S0) ->
         true ->
             Wanted = #{by => By, rows => kprof_options:number(rows, ?ROWS, 1, ?ROWS, Asked), within => Within},
             PeriodUs = kprof_options:number(period_ms, ?PERIOD_MS, 500, 60000, Asked) * 1000,
-            #s{processes = #processes{table = Table}} = S = started(Wanted, PeriodUs, S0),
-            Table ! {take, Ref, Wanted, PeriodUs},
-            Patience = max(?UNASKED_MS, ?UNASKED_PERIODS * PeriodUs div 1000),
-            S#s{processes = S#s.processes#processes{until_ms = kprof_node:now_ms() + Patience}};
+            taken(Ref, Wanted, PeriodUs, started(Wanted, PeriodUs, S0));
         false ->
             kprof_link:answer(Ref, {error, processes, <<"no such column, or no such group">>}, S0)
     end.
+
+taken(Ref, _, _, #s{processes = #processes{table = none}} = S) ->
+    kprof_link:answer(Ref, kprof_link:no_room(), S);
+taken(Ref, Wanted, PeriodUs, #s{processes = #processes{table = Table} = Processes} = S) ->
+    Table ! {take, Ref, Wanted, PeriodUs},
+    Patience = max(?UNASKED_MS, ?UNASKED_PERIODS * PeriodUs div 1000),
+    S#s{processes = Processes#processes{until_ms = kprof_node:now_ms() + Patience}}.
 
 is_group(all) -> true;
 is_group({application, App}) -> is_binary(App);
@@ -36,8 +40,10 @@ is_group({initial_call, {M, F, A}}) -> is_binary(M) andalso is_binary(F) andalso
 is_group(_) -> false.
 
 started(Wanted, PeriodUs, #s{processes = #processes{table = none}, vm = Vm, link = #link{pid = To}} = S) ->
-    {Table, Ref} = kprof_process_table:start(#{wanted => Wanted, period_us => PeriodUs, vm => Vm, to => To}, kprof_stack_control:closed_by(S), kprof_stack_control:budget(S)),
-    kprof_stack_control:gate(kprof_cleanup_plan:share(S#s{processes = #processes{table = Table, ref = Ref}}));
+    case kprof_process_table:start(#{wanted => Wanted, period_us => PeriodUs, vm => Vm, to => To}, kprof_stack_control:closed_by(S), kprof_stack_control:budget(S)) of
+        {Table, Ref} -> kprof_stack_control:gate(kprof_cleanup_plan:share(S#s{processes = #processes{table = Table, ref = Ref}}));
+        none -> S
+    end;
 started(_, _, S) ->
     S.
 

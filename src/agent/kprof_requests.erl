@@ -37,9 +37,14 @@ capture_tier({_, M, F, A} = Tier, #s{session = Session} = S0) ->
         _ ->
             Isolated = kprof_node:isolated(),
             Counters = atomics:new(2, []),
-            {Capturer, Monitor} = kprof_capturer:start(#{controller => self(), mfa => MFA, isolated => Isolated, new => S#s.spawn_flags, counters => Counters, walker => S#s.tracing#tracing.walker}),
-            Capture = {Capturer, Monitor, if Isolated -> none; true -> MFA end, Counters},
-            {ok, kprof_cleanup_plan:share(S#s{requests = S#s.requests#requests{capture = Capture}})}
+            Opts = #{controller => self(), mfa => MFA, isolated => Isolated, new => S#s.spawn_flags, counters => Counters, walker => S#s.tracing#tracing.walker},
+            case kprof_capturer:start(Opts) of
+                none ->
+                    {kprof_link:no_room(), kprof_tracing:go_on_after_capture(S)};
+                {Capturer, Monitor} ->
+                    Capture = {Capturer, Monitor, if Isolated -> none; true -> MFA end, Counters},
+                    {ok, kprof_cleanup_plan:share(S#s{requests = S#s.requests#requests{capture = Capture}})}
+            end
     end.
 
 -spec capture_end(state()) -> state().

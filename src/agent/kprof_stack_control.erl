@@ -28,13 +28,16 @@ stopped(#s{stacks = #stacks{sampler = Sampler, ref = Ref, enders = Enders}} = S0
 
 %% #{who, interval_us, period_ms, statuses}: fields that are left out have their defaults. A running sampler continues
 %% with the new options.
--spec request(map(), state()) -> {ok | {error, who, binary()}, state()}.
+-spec request(map(), state()) -> {ok | {error, atom(), binary()}, state()}.
 request(#{who := Who} = Asked, S) ->
     case kprof_stack_choice:is_who(Who) andalso kprof_stack_choice:refused(Who) of
-        none -> {ok, watch(sample(options(Asked), S))};
+        none -> sampled(sample(options(Asked), S));
         false -> {{error, who, <<"invalid choice of processes">>}, S};
         Why -> {{error, who, Why}, S}
     end.
+
+sampled(#s{stacks = #stacks{sampler = none}} = S) -> {kprof_link:no_room(), S};
+sampled(S) -> {ok, watch(S)}.
 
 options(Asked) ->
     #{
@@ -46,8 +49,10 @@ options(Asked) ->
 
 sample(Options, #s{stacks = #stacks{ending = Ending}} = S) when Ending =/= none -> sample(Options, stopped(S));
 sample(Options, #s{stacks = #stacks{sampler = none}, vm = Vm, link = #link{pid = To}} = S) ->
-    {Sampler, Ref} = kprof_stack_sampler:start(Options#{vm => Vm, to => To}, budget(S)),
-    gate(kprof_cleanup_plan:share(S#s{stacks = #stacks{sampler = Sampler, ref = Ref, inside = is_inside(Options)}}));
+    case kprof_stack_sampler:start(Options#{vm => Vm, to => To}, budget(S)) of
+        {Sampler, Ref} -> gate(kprof_cleanup_plan:share(S#s{stacks = #stacks{sampler = Sampler, ref = Ref, inside = is_inside(Options)}}));
+        none -> S
+    end;
 sample(#{who := Who, statuses := Statuses, interval_us := Us, period_ms := Ms} = Options, #s{stacks = #stacks{sampler = Sampler} = Stacks} = S) ->
     Sampler ! {who, Who, Statuses, Us, Ms},
     S#s{stacks = Stacks#stacks{inside = is_inside(Options)}}.

@@ -83,10 +83,12 @@
     cost = 0 :: non_neg_integer()
 }).
 
-%% Called by the controller, whose end also ends the sampler. To stop it, kill it: its processes are linked to it.
--spec start(options(), non_neg_integer()) -> {pid(), reference()}.
+%% Called by the controller, whose end also ends the sampler. To stop it, kill it: its processes are linked to it. none: the node has
+%% no room for a process.
+-spec start(options(), non_neg_integer()) -> none | {pid(), reference()}.
 start(Options, Budget) ->
-    spawn_opt(?MODULE, init, [self(), Options, Budget], [monitor, kprof_flags:heap_limit(?HEAP_WORDS)]).
+    Me = self(),
+    kprof_node:if_room(fun() -> spawn_opt(?MODULE, init, [Me, Options, Budget], [monitor, kprof_flags:heap_limit(?HEAP_WORDS)]) end).
 
 %% The caller gets {stacks_end, Ref} when all samples have been sent, at the latest after ?LAST_MS. -> Ref
 -spec last(pid()) -> reference().

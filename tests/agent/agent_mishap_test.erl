@@ -14,6 +14,7 @@ tests() ->
         {replaced_patterns_stay, fun replaced_patterns_stay/1},
         {a_blocked_scheduler, fun a_blocked_scheduler/1},
         {a_full_table_of_processes, fun a_full_table_of_processes/1},
+        {no_room_for_a_request, fun no_room_for_a_request/1},
         {a_limit_of_heaps_ends_no_answer, fun a_limit_of_heaps_ends_no_answer/1},
         {a_limit_of_heaps_ends_no_process, fun a_limit_of_heaps_ends_no_process/1},
         {processes_of_another_tracer, fun processes_of_another_tracer/1},
@@ -253,6 +254,39 @@ a_full_table_of_processes(T) ->
     receive ended -> ok after ?PATIENCE -> error(not_ended) end,
     gone(T),
     nothing_left(T).
+
+%% A request for which there is no room for a process is refused, and tracing goes on.
+no_room_for_a_request(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
+    P = numbers(T, rpc:call(T, erlang, whereis, [init])),
+    catalog = element(1, ask(K, {catalog, <<>>})), % loads the tools
+    Filler = rpc:call(T, agent_load, fill, [self()]),
+    receive full -> drain() after ?PATIENCE -> error(not_full) end,
+    Entry = {<<"agent_load">>, <<"entry">>, 1},
+    [
+        refused(K, Request, End)
+     || {Request, End} <- [
+            {{capture, 0}, {capture, none}},
+            {{processes, #{}}, {processes, off}},
+            {{stacks, #{who => all}}, {stacks, off}},
+            {{full, #{who => {pids, [P]}, modules => {some, [<<"agent_load">>], []}}}, {full, off}},
+            {{full, #{who => {call, Entry}, modules => {some, [<<"agent_load">>], []}}}, {full, off}}
+        ]
+    ],
+    Filler ! stop,
+    receive ended -> ok after ?PATIENCE -> error(not_ended) end,
+    ?soon(fun() -> drain(), run(T, call, [[{entry, [here]}]]), ask(K, flush), calls(messages(K)) =/= [] end),
+    finish(T, K),
+    nothing_left(T).
+
+%% Now and then a process ends, and there is room for a moment.
+refused(K, Request, End) ->
+    ?soon(fun() ->
+        case ask(K, Request) of
+            {error, busy, _} -> true;
+            _ -> ask(K, End), false
+        end
+    end).
 
 %% With +hmax the VM kills processes with large heaps. Those that find answers are linked to the controller.
 a_limit_of_heaps_ends_no_answer(T) ->

@@ -215,11 +215,18 @@ processes_first_rate_is_soon(T) ->
     K = begun(T),
     ok = ask(K, {limits, #{max_cost => 20000 div rpc:call(T, erlang, system_info, [schedulers_online])}}),
     Asked = #{by => memory, period_ms => 500},
-    Betweens = [begin #{between_us := Us} = figures(rounds(K, Asked, fun(_) -> true end)), Us end || _ <- [1, 2, 3]],
+    Betweens = first_three(K, Asked, [], 20),
     [0, Second, Third] = Betweens,
     ?equal({Betweens, 2 * Second < Third}, {Betweens, true}),
     rpc:call(T, agent_burn, stop, [Keeper]),
     finish(T, K).
+
+%% The time between the first three rounds. The table begins anew after a pause, as on a busy machine, where the run queue is long.
+first_three(_, _, [_, _, _] = Betweens, _) ->
+    lists:reverse(Betweens);
+first_three(K, Asked, Before, Left) when Left > 0 ->
+    #{between_us := Us} = figures(rounds(K, Asked, fun(_) -> true end)),
+    first_three(K, Asked, if Us =:= 0 -> [0]; true -> [Us | Before] end, Left - 1).
 
 %% 20,000 processes: the report has a bounded size, and its cost stays below the limit.
 processes_many(T) ->
