@@ -50,12 +50,12 @@
     max = #{max_age_ms => 1000, max_queue => 100000, max_memory => 32 bsl 20, max_rate => 0, max_cost => 0, max_blocked_ms => 1000, part_ms => 0, part_assumed => 0, part_cost => 20000} ::
         #{atom() => non_neg_integer()},
     sample = 1 :: pos_integer(), % N that the limits require; at least that of the trace configuration
-    why = none :: none | rate | cost | flood | part_time, % which limit; tracing is on for a part of the time
+    why = none :: none | rate | cost | flood | copies | part_time, % which limit; tracing is on for a part of the time
     flooded = none :: none | integer(), % when (ms) a flood last cut sampling, or part time began
     ticket = none :: none | {integer(), non_neg_integer()}, % {Ms, Ticket} of the last evaluation
     ticket_rate = 0 :: non_neg_integer(), % calls per second that take a sampling decision
     calls = unknown :: unknown | pos_integer(), % traced calls of a sampled request
-    said = {none, none} :: {none | rate | cost | flood | part_time, none | integer()}, % the limit last reported, and when (ms)
+    said = {none, none} :: {none | rate | cost | flood | copies | part_time, none | integer()}, % the limit last reported, and when (ms)
     noted = 0 :: non_neg_integer(), % number of counter updates of the relay at the last evaluation
     evaluated :: undefined | kprof_limits:evaluated(), % of the last evaluation
     detail = 1 :: pos_integer(), % factor: one request in N * factor is a detailed one; N as requested

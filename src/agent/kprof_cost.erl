@@ -7,7 +7,7 @@
 %% Totals up to now (observe/2).
 -type counted() :: #{
     now_ns := integer(), events := non_neg_integer(), weighted := non_neg_integer(), ticket := non_neg_integer(), relay_ns := integer(), details => non_neg_integer(), helped_ns => non_neg_integer(),
-    polls => non_neg_integer(), loop_ns => pos_integer(), batches => non_neg_integer(), detail => non_neg_integer(), tier_calls_s := non_neg_integer(), factor => pos_integer(), counted_s => non_neg_integer(),
+    polls => non_neg_integer(), loop_ns => pos_integer(), batches => non_neg_integer(), copied => non_neg_integer(), detail => non_neg_integer(), tier_calls_s := non_neg_integer(), factor => pos_integer(), counted_s => non_neg_integer(),
     sample := pos_integer(), entry := boolean(), returns := lean | full, args := boolean(), schedulers := pos_integer()
 }.
 %% latest: fixed, not smoothed. loop: kprof_calibration:loop_ns/0, smoothed; 0: not known.
@@ -18,6 +18,7 @@
 -define(EVENT_NS, 700).
 -define(DETAIL_PROCESS_NS, 600). % of an event of a request that is followed in detail, in its process
 -define(SEND_NS, 20000). % of a batch that is sent to kprof-top, in the port and in the operating system
+-define(WORD_NS, 4). % of a return value that is copied
 -define(BATCH_EVENTS, 150). % typical, for the expected cost
 -define(POLL_NS, 20000). % of a poll of a process in which a request hangs, on both sides
 -define(STEADY_NS, 100000000). % a shorter time shows bursts
@@ -68,7 +69,7 @@ observe(#{now_ns := Now} = Seen, #{last := #{now_ns := Then} = Last, fixed := F0
     {Fixed0, Varying0} = ns(Seen, Last, S),
     Fixed = Fixed0 + counting_ns(Now - Then, Seen, S),
     Varying = Varying0 + more(details, Seen, Last) * ?DETAIL_PROCESS_NS + more(helped_ns, Seen, Last) + more(polls, Seen, Last) * ?POLL_NS +
-        more(batches, Seen, Last) * ?SEND_NS,
+        more(batches, Seen, Last) * ?SEND_NS + more(copied, Seen, Last) * ?WORD_NS,
     All = scheduler_ns(Seen, Last),
     S#{last := Seen, latest := if Now - Then < ?STEADY_NS -> 0; true -> share(Fixed, All) end, fixed := F0 * Old + share(Fixed, All) * (1 - Old), varying := V0 * Old + share(Varying, All) * (1 - Old)};
 observe(_, S) ->

@@ -18,7 +18,8 @@
 -define(BEYOND, 16). % requests beyond the limit of bursts; the pacer writes this one and the next
 -define(BEYOND_EVENTS, 17). % the events that they would have made
 -define(CUT_CODE, 18). % of the cut in the control word, which the pacer keeps; 0: none is kept. The controller writes this one
--define(COUNTERS, 18).
+-define(COPIED, 19). % words of return values, which the VM has copied (full returns)
+-define(COUNTERS, 19).
 
 -define(TICK_MS, 10). % maximum time until the relay is resumed
 -define(MOST_SAMPLED, 150000). % the relay cannot process more sampled calls per second than this

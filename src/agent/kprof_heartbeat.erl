@@ -75,6 +75,7 @@ sample_why(#s{limits = #limits{why = Why}, breaker = B}) ->
         {1, rate} -> 1;
         {1, cost} -> 2;
         {1, flood} -> 4;
+        {1, copies} -> 6;
         _ -> 3
     end.
 

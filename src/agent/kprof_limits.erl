@@ -2,18 +2,22 @@
 %% computes it), cuts it at once on a flood, and opens the breaker if sampling cannot help. Functions of the controller's
 %% process.
 -module(kprof_limits).
--export_type([evaluated/0]).
--export([affordable/1, detail_state/1, detail_flags/2, with_detail/2, flood/2, limits/2, nudged/1, adjust/1, begin_at/2, twice_calls_of_request/1, block/1, new_relay/1]).
+-export_type([begins/0, evaluated/0]).
+-export([affordable/1, are_copies_limited/1, detail_state/1, detail_flags/2, with_detail/2, flood/2, limits/2, nudged/1, adjust/1, begin_at/2, twice_calls_of_request/1, block/1, new_relay/1]).
 
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
 
--type evaluated() :: #{now := integer(), events := integer(), weighted := integer(), beyond := integer(), run_ns := integer()}.
+%% 1 in N is sampled, and why not all.
+-type begins() :: {pos_integer(), none | cost | copies}.
+-type evaluated() :: #{now := integer(), events := integer(), weighted := integer(), beyond := integer(), run_ns := integer(), copied := integer()}.
 
 -define(NUDGED_MS, 20). % minimum time between two evaluations
 -define(SAY_MS, 2000). % minimum time between two events that report the limit in use
 -define(HEAVY, 3). % consecutive evaluations over the limit, whatever the sampling
 -define(RELAY_PERMILLE, 600). % of one scheduler, maximum for the relay
+-define(MOST_COPIED, 10000000). % words of return values per second: some 5 % of a scheduler
+-define(FIRST_RETURNS, 200). % per second, while their size is not known
 -define(CUT, 8). % a flood divides sampling by this
 -define(MOST, 1000000).
 -define(FLOOD_MS, 60).
@@ -45,9 +49,9 @@ limits(New, #s{limits = #limits{max = Old}, breaker = B} = S) ->
 
 %% The sampling that the counted rates require -> {ok, N} | {part, N}: for a part of the time | {error, Text}: even unsampled calls
 %% cost too much.
--spec affordable(state()) -> {ok | part, pos_integer()} | {error, binary()}.
+-spec affordable(state()) -> {ok | part, begins()} | {error, binary()}.
 affordable(#s{count = none}) ->
-    {ok, 1};
+    {ok, {1, none}};
 affordable(#s{count = Count, cost = Cost, limits = #limits{max = #{max_cost := MaxCost, max_rate := MaxRate}}, tracing = #tracing{trace_config = Config}} = S) ->
     Rates = kprof_call_count:rates(Count),
     Reckoned = kprof_cost:expected(Rates, counted_now(S), Config, Cost),
@@ -55,17 +59,31 @@ affordable(#s{count = Count, cost = Cost, limits = #limits{max = #{max_cost := M
     Most = kprof_part_time:most_to_begin(S),
     case kprof_cost:affordable(Reckoned, MaxCost, MaxRate, ?RELAY_PERMILLE) of
         {ok, N} ->
-            {ok, min(?MOST, N)};
+            {ok, careful(N, Reckoned, S)};
         too_much when Fixed =< Most ->
             {ok, N} = kprof_cost:affordable(Reckoned#{fixed := 0, all := All - Fixed}, MaxCost, MaxRate, ?RELAY_PERMILLE),
-            {part, min(?MOST, N)};
+            {part, careful(N, Reckoned, S)};
         too_much ->
             {error, too_much(Rates, Config, Fixed, Most)}
     end.
 
+%% Nobody knows how large the return values are that the VM will copy: sampling begins with few.
+careful(N, #{events := Events}, S) ->
+    Few = Events div (2 * ?FIRST_RETURNS),
+    case are_copies_limited(S) of
+        true when Few > N -> {min(?MOST, Few), copies};
+        _ when N > 1 -> {min(?MOST, N), cost};
+        _ -> {1, none}
+    end.
+
+%% True if return values are copied, and the agent limits that.
+-spec are_copies_limited(state()) -> boolean().
+are_copies_limited(#s{tracing = #tracing{trace_config = #{returns := Returns}}, limits = #limits{max = #{max_queue := Max}}}) ->
+    Returns =:= full andalso Max > 0.
+
 %% Tracing begins with the sampling of affordable/1.
--spec begin_at(pos_integer(), state()) -> state().
-begin_at(N, #s{limits = Limits} = S) -> S#s{limits = Limits#limits{sample = N, why = if N > 1 -> cost; true -> none end}}.
+-spec begin_at(begins(), state()) -> state().
+begin_at({N, Why}, #s{limits = Limits} = S) -> S#s{limits = Limits#limits{sample = N, why = Why}}.
 
 %% The relay is new: the next evaluation only stores its counters.
 -spec new_relay(state()) -> state().
@@ -115,7 +133,7 @@ evaluate(Now, #s{limits = #limits{evaluated = At, sample = Old}} = S0) ->
         #{} when S0#s.tracing#tracing.on, S0#s.part_time#part_time.phase =/= off ->
             tell_why(Now, kprof_part_time:evaluated(heavy(S1)));
         #{} when S0#s.tracing#tracing.on ->
-            {New, Why} = let_out(Noted, next_sample(goals(At, Seen, S1), S1), S0),
+            {New, Why} = let_out(Noted, At, Seen, next_sample(goals(At, Seen, S1), S1), S0),
             Calls = measured_calls(At, Seen, S0),
             S2 = sample_to(New, S1#s{limits = S1#s.limits#limits{why = Why, calls = Calls}}),
             Calls =/= S0#s.limits#limits.calls andalso kprof_tiers:weigh(S2),
@@ -125,13 +143,14 @@ evaluate(Now, #s{limits = #limits{evaluated = At, sample = Old}} = S0) ->
     end.
 
 %% If the relay had no turn since the last evaluation, or has a long queue, its counters are too low: sampling is not
-%% increased.
-let_out(Noted, {New, _} = Next, #s{limits = #limits{sample = Old, why = Why, noted = Before}} = S) when New < Old ->
-    case Noted =:= Before orelse kprof_link:counter(?QUEUE, S) > ?MANY_WAIT of
+%% increased. Nor if return values are copied, and there was none.
+let_out(Noted, At, Seen, {New, _} = Next, #s{limits = #limits{sample = Old, why = Why, noted = Before}} = S) when New < Old ->
+    None = grown(copied, At, Seen) =:= 0 andalso are_copies_limited(S),
+    case Noted =:= Before orelse None orelse kprof_link:counter(?QUEUE, S) > ?MANY_WAIT of
         true -> {Old, Why};
         false -> Next
     end;
-let_out(_, Next, _) ->
+let_out(_, _, _, Next, _) ->
     Next.
 
 %% Calls per second that took a sampling decision since the last evaluation. In a part of the time: that of the last cycle; while
@@ -182,7 +201,7 @@ measured_calls(_, _, #s{limits = #limits{calls = Known}}) ->
     Known.
 
 %% What an evaluation compares with the last one.
-seen(Now, S) -> #{now => Now, events => kprof_link:counter(?READ, S), weighted => kprof_link:counter(?WEIGHTED, S), beyond => kprof_link:counter(?BEYOND, S), run_ns => kprof_link:counter(?RUN_NS, S)}.
+seen(Now, S) -> #{now => Now, events => kprof_link:counter(?READ, S), weighted => kprof_link:counter(?WEIGHTED, S), beyond => kprof_link:counter(?BEYOND, S), run_ns => kprof_link:counter(?RUN_NS, S), copied => kprof_link:counter(?COPIED, S)}.
 
 grown(Key, Before, Seen) -> maps:get(Key, Seen) - maps:get(Key, Before).
 
@@ -193,10 +212,13 @@ per_second(N, Before, Seen) -> N * 1000 div max(1, grown(now, Before, Seen)).
 rate(Before, Seen, S) -> per_second(grown(weighted, Before, Seen) div kprof_sampling:in_force(S), Before, Seen).
 
 %% The relay's share of a scheduler in permille, without its time for events from before a cut.
-busy(Before, Seen, S) ->
+busy(Before, Seen, S) -> of_now(run_ns, Before, Seen, S) div 1000000.
+
+%% Per second, without what events from before a cut cause.
+of_now(What, Before, Seen, S) ->
     Events = grown(events, Before, Seen),
     Now = min(Events, grown(weighted, Before, Seen) div kprof_sampling:in_force(S)),
-    per_second(grown(run_ns, Before, Seen), Before, Seen) * (Now + 1) div (Events + 1) div 1000000.
+    per_second(grown(What, Before, Seen), Before, Seen) * (Now + 1) div (Events + 1).
 
 %% More messages wait than the relay can process soon: sampling is cut at once and increases again within the limits. The relay
 %% drops the messages itself.
@@ -275,21 +297,24 @@ sample_to(New, #s{cost = Cost} = S0) ->
         {Old, Now} -> kprof_tiers:recut(S#s{cost = kprof_cost:resampled(Old, Now, Cost)})
     end.
 
-%% While the breaker increases sampling in steps, the limits do not increase it as well.
+%% While the breaker increases sampling in steps, the limits do not increase it as well. When sampling increases, the reason for
+%% what is left stays the same.
 next_sample(Goals, #s{tracing = #tracing{trace_config = #{sample := Configured}}, breaker = B, limits = #limits{why = Why}} = S) ->
     Base = kprof_sampling:base(S),
     Step = kprof_breaker:factor(B),
     case kprof_sampling:next(Base, Configured, Goals) of
         {Less, _} when Less < Base, Step > 1 -> {Base, Why};
+        {Less, Other} when Less < Base, Other =/= none, Why =/= none -> {Less, Why};
         Next -> Next
     end.
 
-%% In addition to the operator's limits, the relay has its own: ?RELAY_PERMILLE of a scheduler.
+%% In addition to the operator's limits, the agent has its own: ?RELAY_PERMILLE of a scheduler for the relay, and ?MOST_COPIED.
 goals(Before, Seen, #s{limits = #limits{max = #{max_rate := MaxRate, max_cost := MaxCost, max_queue := MaxQueue}}, cost = Cost} = S) ->
     {All, Fixed} = kprof_cost:spent(Cost),
     [{rate, rate(Before, Seen, S), MaxRate} || MaxRate > 0] ++
         [{cost, All - Fixed, max(1, MaxCost - Fixed)} || MaxCost > 0] ++
-        [{flood, busy(Before, Seen, S), ?RELAY_PERMILLE} || MaxQueue > 0].
+        [{flood, busy(Before, Seen, S), ?RELAY_PERMILLE} || MaxQueue > 0] ++
+        [{copies, of_now(copied, Before, Seen, S), ?MOST_COPIED} || are_copies_limited(S)].
 
 counted_now(#s{tracing = #tracing{trace_config = #{entry := Entry, returns := Returns} = Config}} = S) ->
     #{
@@ -304,6 +329,7 @@ counted_now(#s{tracing = #tracing{trace_config = #{entry := Entry, returns := Re
         detail => maps:get(detail, with_detail(Config, S)),
         polls => kprof_link:counter(?POLLS, S),
         batches => kprof_link:counter(?SEQ, S),
+        copied => kprof_link:counter(?COPIED, S),
         tier_calls_s => kprof_tier_rates:per_second(S) * kprof_part_time:share(S) div 1000,
         sample => kprof_sampling:momentary(S),
         factor => kprof_part_time:usual(S),
@@ -400,6 +426,7 @@ tell_why(Now, #s{limits = #limits{why = Why, said = {Said, At}, max = Limits}} =
             rate -> kprof_text:format("sampling 1/~b to stay below ~b events/s", [kprof_sampling:in_force(S), maps:get(max_rate, Limits)]);
             cost -> kprof_text:format("sampling 1/~b to stay below ~ts of the node", [kprof_sampling:in_force(S), percent(maps:get(max_cost, Limits))]);
             flood -> kprof_text:format("sampling 1/~b: the agent cannot process more", [kprof_sampling:in_force(S)]);
+            copies -> kprof_text:format("sampling 1/~b: the return values are large, and the VM copies them; lean returns need no copy", [kprof_sampling:in_force(S)]);
             part_time ->
                 kprof_text:format("calls that are not sampled are expensive: from now on, tracing is on for about ~b % of the time", [(kprof_part_time:share(S) + 9) div 10])
         end,

@@ -100,6 +100,7 @@ start(#{controller := Controller} = Opts) ->
     watched = 0,
     weighed = [], % the tiers whose weights are added up (kprof_part_time)
     entries = 0, % sum of the weights of their calls
+    copied = 0, % words of return values
     seen_by = none, % the sampler that wants to know which processes are traced
     seen_at = 0 % when (native) it was last told
 }).
@@ -117,9 +118,9 @@ init(#{controller := Controller, pid := Pid, counters := Counters, plan := Plan}
 
 %% Continues the counters of a relay that was killed; the messages in its queue count as dropped.
 go_on(#s{counters = C} = S) ->
-    [Seq, Sent, Dropped, Read, Weighted, Queue, RunNs, Entries, Detail, Helped, Reading] =
-        [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?READ, ?WEIGHTED, ?QUEUE, ?RUN_NS, ?ENTRIES, ?DETAIL, ?HELPED_NS, ?READING_NS]],
-    S#s{beyond = atomics:get(C, ?BEYOND_EVENTS), detail_events = Detail, helped = Helped, reading = Reading, entries = Entries, seq = Seq, sent = Sent, dropped = Dropped + Queue, read = Read, weighted = Weighted, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
+    [Seq, Sent, Dropped, Read, Weighted, Queue, RunNs, Entries, Detail, Helped, Reading, Copied] =
+        [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?READ, ?WEIGHTED, ?QUEUE, ?RUN_NS, ?ENTRIES, ?DETAIL, ?HELPED_NS, ?READING_NS, ?COPIED]],
+    S#s{beyond = atomics:get(C, ?BEYOND_EVENTS), copied = Copied, detail_events = Detail, helped = Helped, reading = Reading, entries = Entries, seq = Seq, sent = Sent, dropped = Dropped + Queue, read = Read, weighted = Weighted, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
 
 loop(Acc, N, S) ->
     receive M -> taken(M, Acc, N, S) end.
@@ -137,10 +138,10 @@ taken({trace_ts, P, call, MFA, Msg, Ts} = M, Acc, N, S) ->
         skip -> loop(Acc, N, S);
         Less -> add({trace_ts, P, call, MFA, Less, Ts}, Acc, N, S)
     end;
-taken({trace_ts, P, return_from, MFA, _, Ts}, Acc, N, S) ->
-    add({trace_ts, P, return_from, MFA, 0, Ts}, Acc, N, S);
-taken({trace_ts, P, exception_from, MFA, {Class, _}, Ts}, Acc, N, S) ->
-    add({trace_ts, P, exception_from, MFA, {Class, 0}, Ts}, Acc, N, S);
+taken({trace_ts, P, return_from, MFA, Value, Ts}, Acc, N, #s{copied = Copied} = S) ->
+    add({trace_ts, P, return_from, MFA, 0, Ts}, Acc, N, S#s{copied = Copied + words(Value)});
+taken({trace_ts, P, exception_from, MFA, {Class, Value}, Ts}, Acc, N, #s{copied = Copied} = S) ->
+    add({trace_ts, P, exception_from, MFA, {Class, 0}, Ts}, Acc, N, S#s{copied = Copied + words(Value)});
 %% All messages of a process with the flag scheduler_id contain its scheduler; it is used only for in and out.
 taken({trace_ts, P, What, A, B, _, Ts}, Acc, N, S) ->
     taken({trace_ts, P, What, A, B, Ts}, Acc, N, S);
@@ -158,6 +159,11 @@ taken({'DOWN', _, process, Controller, _}, Acc, N, #s{controller = Controller} =
     orphaned(batch(Acc, N, S));
 taken(Control, Acc, N, S) ->
     loop([], 0, control(Control, batch(Acc, N, S))).
+
+%% What the VM has copied of a value, and one word for the message. (This takes less time than the copy, and the words per second
+%% are limited.)
+words(Value) when is_atom(Value); is_integer(Value); is_pid(Value) -> 1;
+words(Value) -> 1 + erts_debug:flat_size(Value).
 
 add(M, Acc, N, S) when (N + 1) rem ?STEP =/= 0 -> loop([M | Acc], N + 1, S);
 add(M, Acc, N, S0) when N + 1 < ?BATCH ->
@@ -297,6 +303,7 @@ counted(#s{counters = C} = S) ->
     atomics:put(C, ?HELPED_NS, S#s.helped),
     atomics:put(C, ?READING_NS, S#s.reading),
     atomics:put(C, ?ENTRIES, S#s.entries),
+    atomics:put(C, ?COPIED, S#s.copied),
     atomics:add(C, ?NOTED, 1).
 
 control({weight, N, Since}, S) -> S#s{weights = kprof_weights:changed(N, Since, S#s.weights)};

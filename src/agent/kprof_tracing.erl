@@ -88,10 +88,10 @@ tracing(false, S0) ->
 %% With limits, the tiers are counted for a short time first, to find the affordable sampling.
 -spec begin_tracing(state()) -> state().
 begin_tracing(#s{tracing = #tracing{on = false, wanted = true, paused = none, specs = Specs}, limits = #limits{max = Limits}} = S0) when Specs =/= [] ->
-    case maps:get(max_cost, Limits) + maps:get(max_rate, Limits) of
-        0 ->
+    case maps:get(max_cost, Limits) + maps:get(max_rate, Limits) > 0 orelse kprof_limits:are_copies_limited(S0) of
+        false ->
             trace_on(kprof_tiers:resample(S0));
-        _ ->
+        true ->
             kprof_heartbeat:send(slow_start_later(counting(with_relay(S0#s{tracing = S0#s.tracing#tracing{paused = slow_start}}))))
     end;
 begin_tracing(S) ->

@@ -151,8 +151,8 @@ const char *breaker_name(enum breaker_state s)
 
 const char *sample_why_name(enum sample_why w)
 {
-    static const char *const name[] = {"",        "max-rate", "max-overhead",
-                                       "breaker", "flood",    "part-time"};
+    static const char *const name[] = {"",      "max-rate",  "max-overhead", "breaker",
+                                       "flood", "part-time", "returns"};
     return (unsigned)w < sizeof name / sizeof *name ? name[w] : "?";
 }
 
@@ -164,6 +164,7 @@ static void limit_text(const struct snapshot *s, char *out, size_t cap)
         [SAMPLE_BREAKER] = "the breaker closes in steps",
         [SAMPLE_FLOOD] = "calls arrive too fast",
         [SAMPLE_PART_TIME] = "for part of the time",
+        [SAMPLE_COPIES] = "return values are large",
     };
     if (s->sample_why == SAMPLE_COST && s->cost.limit_percent > 0)
         snprintf(out, cap, " (limit %.3g %% of the node)", s->cost.limit_percent);

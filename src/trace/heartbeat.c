@@ -46,7 +46,7 @@ static void beat_field(struct etf *c, struct heartbeat *b)
     else if (IS("sample"))
         b->sample = u <= UINT32_MAX ? (uint32_t)u : 0;
     else if (IS("sample_why"))
-        b->sample_why = u <= 5 ? (uint32_t)u : 0;
+        b->sample_why = u <= 6 ? (uint32_t)u : 0;
     else if (IS("detail"))
         b->detail = u <= UINT32_MAX ? (uint32_t)u : 0;
     else if (IS("detail_why"))

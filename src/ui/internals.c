@@ -158,8 +158,9 @@ static void add_sample(struct list *l, const struct snapshot *s)
     }
     snapshot_sampling(s, text);
     snprintf(k->value, sizeof k->value, "1/%u, requested 1/%u: %s", n, asked,
-             s->sample_why == SAMPLE_FLOOD ? "calls arrive too fast"
-                                           : sample_why_name(s->sample_why));
+             s->sample_why == SAMPLE_FLOOD    ? "calls arrive too fast"
+             : s->sample_why == SAMPLE_COPIES ? "return values are large"
+                                              : sample_why_name(s->sample_why));
     snprintf(k->header_text, sizeof k->header_text, "tracing %s", text);
     mark(k, STYLE_WARN, true);
 }

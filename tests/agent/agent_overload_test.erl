@@ -30,6 +30,7 @@ tests() ->
         {budget_is_obeyed, fun budget_is_obeyed/1},
         {slow_start_begins_sampled, fun slow_start_begins_sampled/1},
         {a_config_in_slow_start_is_counted, fun a_config_in_slow_start_is_counted/1},
+        {large_returns_are_sampled, fun large_returns_are_sampled/1},
         {a_stopped_reader_blocks_nobody, fun a_stopped_reader_blocks_nobody/1}
     ].
 
@@ -235,6 +236,29 @@ slow_start_begins_sampled(T) ->
     end),
     receive {ke, overload, Text} -> error({tripped, Text}) after 0 -> ok end,
     stop_workers(Workers),
+    finish(T, K).
+
+%% With full returns, sampling begins with few requests, and stays low if the values that the VM copies are large.
+large_returns_are_sampled(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}], #{returns => full})),
+    ok = ask(K, {tracing, false}),
+    ok = ask(K, {limits, #{max_queue => 1000000}}),
+    Large = rpc:call(T, agent_load, forever, [4, 1, lists:duplicate(20, lists:seq(1, 20000))]),
+    messages(K),
+    ok = ask(K, {tracing, true}),
+    ?soon(fun() ->
+        Weights = [Weight || {Weight, _} <- agent_lib:batches(K)],
+        ?equal([W || W <- Weights, W < 4], []),
+        Weights =/= []
+    end),
+    Copies = fun() -> messages(K), #{sample := N, sample_why := Why} = beat_now(K), {N > 4, Why} end,
+    ?soon(fun() -> Copies() =:= {true, 6} end),
+    [?equal(Copies(), {true, 6}) || _ <- [1, 2, 3]],
+    stop_workers(Large),
+    Small = rpc:call(T, agent_load, forever, [1, 10, [1]]),
+    ?soon(fun() -> messages(K), #{sample := N, sample_why := Why} = beat_now(K), {N, Why} =:= {1, 0} end),
+    receive {ke, overload, Text} -> error({tripped, Text}) after 0 -> ok end,
+    stop_workers(Small),
     finish(T, K).
 
 %% A new configuration starts the counters again: tracing begins only when these have counted, whenever that is. With this load and

@@ -371,9 +371,10 @@ enum sample_why {
     SAMPLE_COST,
     SAMPLE_BREAKER,
     SAMPLE_FLOOD,
-    SAMPLE_PART_TIME /* tracing is on for parts of the time: unsampled calls are expensive */
+    SAMPLE_PART_TIME, /* tracing is on for parts of the time: unsampled calls are expensive */
+    SAMPLE_COPIES     /* return values, which full returns copy, are large, or not known yet */
 };
-/* "" "max-rate" "max-overhead" "breaker" "flood" "part-time" */
+/* "" "max-rate" "max-overhead" "breaker" "flood" "part-time" "returns" */
 const char *sample_why_name(enum sample_why w);
 struct snapshot;
 #define SNAPSHOT_SAMPLING_BYTES 120

@@ -21,10 +21,10 @@ struct heartbeat {
     uint64_t trips, next_ms; /* next_ms: time to the next try; 0: not open */
     uint64_t pause_ms;       /* length of the breaker's present pause */
     uint32_t sample;         /* sampling in use: N of 1/N; 0: not reported */
-    uint32_t
-        sample_why; /* 0 as requested, 1 max_rate, 2 cost, 3 breaker, 4 flood, 5 part of the time */
-    uint32_t detail;   /* one of this many sampled requests is followed in detail; 0: none */
-    int vm_events;     /* events of the VM: 0 off, 1 on, 2 not on this VM; -1: not reported */
+    uint32_t sample_why;     /* 0 as requested, 1 max_rate, 2 cost, 3 breaker, 4 flood, 5 part of
+                              * the time, 6 copies of return values */
+    uint32_t detail;         /* one of this many sampled requests is followed in detail; 0: none */
+    int vm_events;           /* events of the VM: 0 off, 1 on, 2 not on this VM; -1: not reported */
     int detail_why;    /* 0 as requested, 1 not on this VM, 2 cost, 3 no entry; -1: not reported */
     uint32_t cost_ppm; /* of the node's scheduler time */
     uint32_t call_ns;  /* cost of a traced call; 0: not reported */
