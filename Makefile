@@ -248,13 +248,13 @@ demo:
 	@if [ -t 0 ] && [ -t 1 ]; then exec build/kprof-top --demo; \
 	else exec build/kprof-top --demo --batch -n 3 -d 2s --format text --why; fi
 
-# unit builds the program. Then three suites run at a time, the longest ones first: the sanitizers use the CPU, the others mostly
-# wait for nodes.
+# unit builds the program. Then three lanes run, which take about the same time: the sanitizers use the CPU most, the suites of
+# the others mostly wait for nodes.
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check
-	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py unit \
-	    -- agent tsan node asan screen survive real chaos dialyzer format includes man docs
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py unit -- asan tsan \
+	    -- node survive chaos real format dialyzer includes man docs -- agent screen
 
 # The number of test files (node, screen) that run at the same time; agent: all OTP releases at once, or, with 1, one by one.
 export KPROF_TEST_JOBS ?= 2
@@ -295,7 +295,7 @@ else
 endif
 quick:
 	$(SUB) -s -j$(JOBS) WERROR=-Werror unit all
-	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py -- unit includes format smoke
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py -- unit -- includes format smoke
 check-smoke:
 	$(SUB) -s -j$(JOBS) all
 	@python3 tests/lib/runner.py tests/node 'test_exact_counts(25, lean'

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""check.py FIRST... [-- SUITE...]: runs suites (make check-NAME each) and prints the total counts at the end.
+"""check.py FIRST... [-- LANE...]...: runs suites (make check-NAME each) and prints the total counts at the end.
 
-The suites of the first group run one after the other. Then AT_ONCE of the others run at the same time: when one has ended,
-the next one begins. A suite prints a last line `N passed, N failed[, N skipped]`; a suite without it counts as one failure.
+The suites of the first group run one after the other. Then the lanes run at the same time, each with one suite after the
+other. A suite prints a last line `N passed, N failed[, N skipped]`; a suite without it counts as one failure.
 
-They share the machine, so a test may fail because of the load. Failed tests run once more at the end, alone. The
+The lanes share the machine, so a test may fail because of the load. Failed tests run once more at the end, alone. The
 report says which tests failed again and which passed only alone. For this, a suite appends the name of each failed test
 to the file KPROF_FAILED, and runs only the tests in the file KPROF_ONLY if that is set.
 """
-import collections
 import os
 import re
 import subprocess
@@ -18,7 +17,6 @@ import time
 
 DIR = "build/check"
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
-AT_ONCE = 3
 MOST_AGAIN = 8  # more failures than this are not caused by load
 _print_lock = threading.Lock()
 
@@ -98,30 +96,28 @@ class Suite:
         self.passed, self.failed = self.passed + mended, self.failed - mended
 
 
-def run_all(waiting):
-    while waiting:
-        try:
-            suite = waiting.popleft()
-        except IndexError:  # another thread took the last one
-            return
-        suite.run()
+def groups(args):
+    out = [[]]
+    for a in args:
+        if a == "--":
+            out.append([])
+        else:
+            out[-1].append(Suite(a))
+    return out
 
 
 def main():
     os.makedirs(DIR, exist_ok=True)
     began = time.monotonic()
-    names = sys.argv[1:]
-    split = names.index("--") if "--" in names else len(names)
-    first, others = ([Suite(n) for n in part] for part in (names[:split], names[split + 1:]))
+    first, *lanes = groups(sys.argv[1:])
     for suite in first:
         suite.run()
-    waiting = collections.deque(others)
-    threads = [threading.Thread(target=run_all, args=(waiting,)) for _ in range(AT_ONCE)]
+    threads = [threading.Thread(target=lambda lane=lane: [s.run() for s in lane]) for lane in lanes]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
-    suites = first + others
+    suites = first + [s for lane in lanes for s in lane]
     for suite in suites:
         if suite.failed:
             suite.again()
