@@ -124,8 +124,7 @@ started(Who, Follow, Need, Asked, #s{isolated = Isolated} = S0) ->
         slow_ns => kprof_options:number(slow_ns, 0, 0, 1000000 * ?MS_MOST, Asked),
         id => kprof_options:number(id, 0, 0, 16#ffffffff, Asked)
     }) of
-        none when Pause -> {kprof_link:no_room(), kprof_tracing:go_on_after_capture(S)};
-        none -> {kprof_link:no_room(), S};
+        none -> {kprof_link:no_room(), kprof_tracing:go_on_after_capture(S)};
         Traced -> {ok, traced_by(Traced, Who, Pause, S)}
     end.
 

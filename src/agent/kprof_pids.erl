@@ -70,10 +70,9 @@ init(Owner, Each) ->
 %% -> {the source for some/1, the process to stop/1}
 -spec source(pos_integer()) -> {source(), pids() | none}.
 source(Each) ->
-    try start(Each) of
-        {P, _} -> {{process, P}, P}
-    catch
-        error:system_limit -> {all(), none}
+    case kprof_node:if_room(fun() -> start(Each) end) of
+        {P, _} -> {{process, P}, P};
+        none -> {all(), none}
     end.
 
 all() ->

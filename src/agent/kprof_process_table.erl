@@ -35,8 +35,7 @@
 %% Called by the controller. To stop the process, kill it: its round is linked to it. none: the node has no room for a process.
 -spec start(options(), 0..3, non_neg_integer()) -> none | {pid(), reference()}.
 start(Options, Gate, Budget) ->
-    Me = self(),
-    kprof_node:if_room(fun() -> spawn_opt(?MODULE, init, [Me, Options, {Gate, Budget}], [monitor, kprof_flags:heap_limit(?HEAP_WORDS)]) end).
+    kprof_node:if_room(fun() -> spawn_opt(?MODULE, init, [self(), Options, {Gate, Budget}], [monitor, kprof_flags:heap_limit(?HEAP_WORDS)]) end).
 
 -spec init(pid(), options(), {0..3, non_neg_integer()}) -> no_return().
 init(Controller, #{period_us := Us} = Options, {Gate, Budget}) ->

@@ -87,8 +87,7 @@
 %% no room for a process.
 -spec start(options(), non_neg_integer()) -> none | {pid(), reference()}.
 start(Options, Budget) ->
-    Me = self(),
-    kprof_node:if_room(fun() -> spawn_opt(?MODULE, init, [Me, Options, Budget], [monitor, kprof_flags:heap_limit(?HEAP_WORDS)]) end).
+    kprof_node:if_room(fun() -> spawn_opt(?MODULE, init, [self(), Options, Budget], [monitor, kprof_flags:heap_limit(?HEAP_WORDS)]) end).
 
 %% The caller gets {stacks_end, Ref} when all samples have been sent, at the latest after ?LAST_MS. -> Ref
 -spec last(pid()) -> reference().

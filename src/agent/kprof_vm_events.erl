@@ -46,10 +46,9 @@ wanted(#s{tracing = #tracing{on = On}, vm = Vm} = S) ->
 started(#s{link = #link{pid = To}} = S) ->
     case kprof_node:now_ms() >= S#s.vm_events_at of
         true ->
-            try spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS)]) of
+            case kprof_node:if_room(fun() -> spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS)]) end) of
+                none -> S#s{vm_events_at = kprof_node:now_ms() + ?AGAIN_MS};
                 Started -> with_session(Started, S)
-            catch
-                error:system_limit -> S#s{vm_events_at = kprof_node:now_ms() + ?AGAIN_MS}
             end;
         false ->
             S

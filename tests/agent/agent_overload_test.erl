@@ -227,16 +227,20 @@ slow_start_begins_sampled(T) ->
     ok = ask(K, {tracing, false}),
     ok = ask(K, {limits, #{max_rate => 2000}}),
     Workers = run_forever_tight(T),
+    begins_sampled(K, 8),
+    receive {ke, overload, Text} -> error({tripped, Text}) after 0 -> ok end,
+    stop_workers(Workers),
+    finish(T, K).
+
+%% Switches tracing on: even the first events have at least this weight.
+begins_sampled(K, Least) ->
     messages(K),
     ok = ask(K, {tracing, true}),
     ?soon(fun() ->
         Weights = [Weight || {Weight, _} <- agent_lib:batches(K)],
-        ?equal([W || W <- Weights, W < 8], []),
+        ?equal([W || W <- Weights, W < Least], []),
         Weights =/= []
-    end),
-    receive {ke, overload, Text} -> error({tripped, Text}) after 0 -> ok end,
-    stop_workers(Workers),
-    finish(T, K).
+    end).
 
 %% With full returns, sampling begins with few requests, and stays low if the values that the VM copies are large.
 large_returns_are_sampled(T) ->
@@ -244,13 +248,7 @@ large_returns_are_sampled(T) ->
     ok = ask(K, {tracing, false}),
     ok = ask(K, {limits, #{max_queue => 1000000}}),
     Large = rpc:call(T, agent_load, forever, [4, 1, lists:duplicate(20, lists:seq(1, 20000))]),
-    messages(K),
-    ok = ask(K, {tracing, true}),
-    ?soon(fun() ->
-        Weights = [Weight || {Weight, _} <- agent_lib:batches(K)],
-        ?equal([W || W <- Weights, W < 4], []),
-        Weights =/= []
-    end),
+    begins_sampled(K, 4),
     Copies = fun() -> messages(K), #{sample := N, sample_why := Why} = beat_now(K), {N > 4, Why} end,
     ?soon(fun() -> Copies() =:= {true, 6} end),
     [?equal(Copies(), {true, 6}) || _ <- [1, 2, 3]],

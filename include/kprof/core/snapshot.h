@@ -364,7 +364,7 @@ struct snap_breaker {
 };
 
 /* Why fewer requests are sampled than the operator requested. At the start of tracing it is
- * SAMPLE_COST, whichever limit is reached. */
+ * SAMPLE_COPIES, or else SAMPLE_COST, whichever limit is reached. */
 enum sample_why {
     SAMPLE_ASKED,
     SAMPLE_RATE,
