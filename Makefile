@@ -248,13 +248,12 @@ demo:
 	@if [ -t 0 ] && [ -t 1 ]; then exec build/kprof-top --demo; \
 	else exec build/kprof-top --demo --batch -n 3 -d 2s --format text --why; fi
 
-# unit builds the program. Then three lanes run, which take about the same time: the sanitizers use the CPU most, the suites of
-# the others mostly wait for nodes.
+# unit builds the program. Then three lanes run, which take about the same time.
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check
-	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py unit -- asan tsan \
-	    -- node survive chaos real format dialyzer includes man docs -- agent screen
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py unit -- node real -- agent screen \
+	    -- asan tsan dialyzer survive chaos format includes man docs
 
 # The number of test files (node, screen) that run at the same time; agent: all OTP releases at once, or, with 1, one by one.
 export KPROF_TEST_JOBS ?= 2
@@ -270,9 +269,12 @@ check-asan:
 	$(SUB) -s -j$(JOBS) FLAVOUR=asan WERROR=-Werror unit build/asan/kprof-top
 	@sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/asan/%,$(UNIT))
 	@KPROF_TOP=$(CURDIR)/build/asan/kprof-top python3 tests/lib/runner.py tests/node $(UNDER_SANITIZER)
+# A data race needs two threads: of the unit tests, those that can start one.
 check-tsan:
-	$(SUB) -s -j$(JOBS) FLAVOUR=tsan WERROR=-Werror unit build/tsan/kprof-top
-	@sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/tsan/%,$(UNIT))
+	$(SUB) -s -j$(JOBS) WERROR=-Werror unit
+	@programs=$$(sh $(TOOLS)/threaded.sh $(patsubst $(B)/%,build/plain/%,$(UNIT)) | sed 's|^|build/tsan/unit/|') && \
+	    $(MAKE) --no-print-directory -s -j$(JOBS) FLAVOUR=tsan WERROR=-Werror $$programs build/tsan/kprof-top && \
+	    sh $(TOOLS)/unit.sh $$programs
 	@KPROF_TOP=$(CURDIR)/build/tsan/kprof-top python3 tests/lib/runner.py tests/node $(UNDER_SANITIZER)
 
 # While editing: make quick, and single tests, such as T=unit/test_hist, T=node/test_counts:test_recursion.

@@ -25,15 +25,17 @@ escript "$top/src/agent/merge.escript" "$work" $sources || exit 1
 erlc -Werror -o "$work" "$here"/agent_*.erl "$top/src/app/kprof_sample.erl" || exit 1
 epmd -daemon 2>/dev/null
 host=$(hostname -s)
+# Idle schedulers do not spin: the three versions and other suites share the cores.
+idle="+sbwt none +sbwtdcpu none +sbwtdio none"
 
 # run VERSION COMMAND...: starts a target with COMMAND and tests it; the results are in $work/VERSION.out.
 run() {
     label=$1
     shift
     name=kprof_agent_target_${label}_$$
-    (cd "$work" && exec "$@" +P 131072 -sname "$name" -setcookie kprof_agent -noinput -kernel logger_level emergency) >"$work/$label.log" 2>&1 &
+    (cd "$work" && exec "$@" $idle +P 131072 -sname "$name" -setcookie kprof_agent -noinput -kernel logger_level emergency) >"$work/$label.log" 2>&1 &
     echo $! >"$work/$label.node.pid"
-    (cd "$work" && exec erl -kernel logger_level emergency -sname "kprof_agent_tester_${label}_$$" -setcookie kprof_agent -hidden -noinput -pa "$work" \
+    (cd "$work" && exec erl $idle -kernel logger_level emergency -sname "kprof_agent_tester_${label}_$$" -setcookie kprof_agent -hidden -noinput -pa "$work" \
         -s agent_test main "$name@$host" "$label" "$work" $tests) >"$work/$label.out" 2>&1 &
     echo $! >"$work/$label.tester.pid"
     wait $!

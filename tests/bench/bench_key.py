@@ -83,7 +83,7 @@ class Terminal:
 
 def loaded_node():
     subprocess.run(["erlc", "-o", kp.scratch(), os.path.join(HERE, "relay_load.erl")], check=True)
-    node = kp.Node(25)
+    node = kp.Node(25, spin=True)
     node.eval('begin code:add_path("%s"), persistent_term:put(relay_load, counters:new(1, [])), '
               '[spawn(relay_load, worker, [requests, %d]) || _ <- lists:seq(1, %d)], ok end' % (kp.scratch(), BURST, WORKERS))
     return node

@@ -37,7 +37,7 @@ def asked(n, source, suggest):
 
 def main():
     found = {}
-    with kp.Node(25) as n:
+    with kp.Node(25, spin=True) as n:
         n.eval("{module, _} = code:load_abs(\"%s/kprof_sample\"), true" % os.path.join(kp.ROOT, "build", "agent"))
         for turn in range(TURNS):
             for suggest in ((False, True) if turn % 2 == 0 else (True, False)):

@@ -27,7 +27,7 @@ def cpu_s(pid):
 
 
 def start(args):
-    node = kp.Node(25, args=args)
+    node = kp.Node(25, args=args, spin=True)
     node.eval('begin code:add_path("%s"), persistent_term:put(relay_load, counters:new(1, [])), ok end' % kp.scratch())
     return node
 

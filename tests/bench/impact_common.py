@@ -53,7 +53,7 @@ def node(otp, args=()):
         sample = os.path.join(kp.ROOT, "src", "app", "kprof_sample.erl")
         subprocess.run(["erlc", "-o", kp.beams(), *src, twin, sample], check=True)
         _compiled = True
-    n = kp.Node(otp, args=args)
+    n = kp.Node(otp, args=args, spin=True)
     n.eval("[code:ensure_loaded(M) || M <- [impact_load, impact_hot, impact_twin]]")
     return n
 

@@ -49,7 +49,7 @@ def load_beam():
 
 def large_node(otp, processes):
     load_beam()
-    n = kp.Node(otp, args=["+P", str(max(262144, 2 * processes))])
+    n = kp.Node(otp, args=["+P", str(max(262144, 2 * processes))], spin=True)
     there = n.eval("large_load:start(%d)" % processes, LATER_S)
     assert there >= processes, there
     return n

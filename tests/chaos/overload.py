@@ -142,7 +142,7 @@ def main():
     p.add_argument("--otp", type=int, default=25)
     p.add_argument("--only", default="", help="breaker, pairs or limited")
     a = p.parse_args()
-    with kp.Node(a.otp) as n:
+    with kp.Node(a.otp, spin=True) as n:
         print("OTP %d, %d schedulers" % (a.otp, n.eval("erlang:system_info(schedulers_online)")), flush=True)
         if a.only in "breaker":
             breaker(n, n.eval("erlang:memory(total)"))

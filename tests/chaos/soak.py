@@ -55,7 +55,7 @@ def main():
     a = p.parse_args()
     seconds = a.minutes * 60
     agent = os.path.join(kp.ROOT, "build", "agent")
-    with kp.Node(a.otp) as n:
+    with kp.Node(a.otp, spin=True) as n:
         n.eval("{module, _} = code:load_abs(\"%s/kprof_sample\"), true" % agent)
         args = [x for name, arity in TIERS.items() for x in ("-t", "kprof_sample:%s/%d" % (name, arity))]
         k = kp.Kp("--batch", "--format", "json", "-d", "1s", *args, "-i", "kprof_sample:db/2 arg(1)", "--max-overhead", "0",

@@ -22,7 +22,6 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", 
 import kp  # noqa: E402
 from survive_ways import COUNTED, LATER_S, WAYS, Round, without  # noqa: E402
 
-NO_SPINNING = ["+sbwt", "none", "+sbwtdcpu", "none", "+sbwtdio", "none"]  # this machine may have other load
 BEGIN, END = "<!-- survive: made by make survive -->", "<!-- survive: end -->"
 
 
@@ -44,7 +43,7 @@ class World:
         if self.node:
             self.node.kill()
             self.remove_dump()
-        self.node = kp.Node(self.otp, args=NO_SPINNING, dump=True)
+        self.node = kp.Node(self.otp, dump=True)
         self.node.eval("survive_load:start()", LATER_S)
         self.asked, self.erts = 0, self.node.eval("survive_load:figures()")["erts"]
 

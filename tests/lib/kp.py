@@ -161,15 +161,19 @@ def otp_versions():
     return found
 
 
+NO_SPINNING = ["+sbwt", "none", "+sbwtdcpu", "none", "+sbwtdio", "none"]
+
+
 class Node:
     """A node on 127.0.0.1. kp_target reads its stdin, so `eval` does not use distribution."""
 
     _count = 0
 
     def __init__(self, otp=25, cookie=COOKIE, short=False, name=None, args=(), wait=True, dump=False, host=None,
-                 v6=False, fixed_port=None):
-        """dump: the node may write a crash dump, to the path `dump`. v6: it listens only on ::1. fixed_port: it runs
-        without epmd, on this port."""
+                 v6=False, fixed_port=None, spin=False):
+        """spin: idle schedulers spin, as is the default; then other tests get less of the cores. dump: the node may
+        write a crash dump, to the path `dump`. v6: it listens only on ::1. fixed_port: it runs without epmd, on this
+        port."""
         epmd()
         Node._count += 1
         base = name or "kpt%d_%d" % (os.getpid(), Node._count)
@@ -180,6 +184,8 @@ class Node:
         flags = ["-sname" if short else "-name", base if short and not host else self.name, "-setcookie", cookie,
                  "-kernel", "inet_dist_use_interface", "{0,0,0,0,0,0,0,1}" if v6 else "{127,0,0,1}",
                  "-connect_all", "false"]
+        if not spin:
+            flags += NO_SPINNING
         if v6 and "-proto_dist" not in args:
             flags += ["-proto_dist", "inet6_tcp"]
         if fixed_port:
