@@ -104,10 +104,13 @@ void gaps_begin(struct gaps *g, uint64_t at_ns, enum gap_reason reason)
 
     if (!g->begun)
         return;
-    if (!o)
-        begin(g, at_ns, UINT64_MAX, reason);
-    else if (o->reason == GAP_SILENT)
+    if (o && o->reason == GAP_SILENT) {
         o->reason = reason; /* the reason of the silence is known now */
+    } else if (!o || (reason == GAP_LOST && o->reason != GAP_LOST && o->reason != GAP_OFF)) {
+        if (o) /* the agent that opened its breaker, or whose lease ended, has gone */
+            end(g, o, at_ns);
+        begin(g, at_ns, UINT64_MAX, reason);
+    }
 }
 
 uint64_t gaps_forget(struct gaps *g, uint64_t since_ns)

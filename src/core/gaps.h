@@ -43,7 +43,9 @@ void gaps_init(struct gaps *g);
  * called_ns: the newest call seen. Calls show that the node ran, so a late report alone makes no
  * gap. */
 void gaps_report(struct gaps *g, uint64_t ts_ns, enum gap_reason reason, uint64_t called_ns);
-/* kprof-top itself detected GAP_LOST or GAP_SILENT since at_ns. A gap with GAP_SILENT is
+/* kprof-top itself detected GAP_LOST or GAP_SILENT since at_ns. GAP_LOST ends an open gap that the
+ * node reported, because the agent that reported it has gone, but not GAP_OFF, which the operator
+ * chose. A gap with GAP_SILENT is
  * removed if the next report of the node shows that only the report was late. */
 void gaps_begin(struct gaps *g, uint64_t at_ns, enum gap_reason reason);
 /* At the end of a run: removes the open gap, if it is GAP_OFF or GAP_LOST and began at since_ns or

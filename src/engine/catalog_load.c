@@ -1,5 +1,6 @@
 /* The catalog of the live node, page by page, and the call rates of the functions in sight. */
 #include "catalog_load.h"
+#include "session_log.h"
 
 #include <kprof/base/clock.h>
 #include <stdio.h>
@@ -157,7 +158,7 @@ static void take_page(struct engine *g, const struct result *r)
         control_code_query(g->control, CONTROL_PAGE, g->catalog_load.gen, page.next);
 }
 
-/* A rate that cannot be measured is not requested again. */
+/* A rate that cannot be measured is not requested again. If the request failed, it can. */
 static void take_rates(struct engine *g, const struct result *r)
 {
     const struct code_query_rates *k = &r->code.rates;
@@ -165,12 +166,17 @@ static void take_rates(struct engine *g, const struct result *r)
 
     if (r->ix != l->gen || !l->counted_n)
         return;
-    if (k->wait && !r->failed) {
+    if (r->failed) {
+        l->counted_n = 0;
+        session_log_add_once(g, r->text);
+        return;
+    }
+    if (k->wait) {
         l->take_at_ns = clock_mono_ns() + TAKE_AGAIN_MS * UINT64_C(1000000);
         return;
     }
     for (size_t i = 0; i < l->counted_n; i++) {
-        bool known = !r->failed && i < k->n && k->calls[i] >= 0 && k->ms;
+        bool known = i < k->n && k->calls[i] >= 0 && k->ms;
         float per_s = known ? (float)k->calls[i] * 1000.0f / (float)k->ms : CATALOG_UNCOUNTED;
         catalog_set_rate(l->catalog, l->counted[i], per_s);
     }

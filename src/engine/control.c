@@ -332,11 +332,14 @@ static struct session *attach(struct control *c, bool first, int delay_ms)
 }
 
 /* Lock held; frees a. If a trip, or the end of a capture, of the process table or of a full trace
- * comes too late, nothing is reported: they end with the session, or by themselves. */
+ * comes after its session, nothing is reported: they ended with it. */
 static void refuse(struct control *c, struct control_job *a, const char *why)
 {
-    if (a->what != CONTROL_TRIP && a->what != CONTROL_NO_CAPTURE &&
-        a->what != CONTROL_NO_PROCESSES && a->what != CONTROL_NO_FULL)
+    bool over =
+        strcmp(why, GONE) == 0 && (a->what == CONTROL_TRIP || a->what == CONTROL_NO_CAPTURE ||
+                                   a->what == CONTROL_NO_PROCESSES || a->what == CONTROL_NO_FULL);
+
+    if (!over)
         add_result(c, control_refuse(a, why));
     control_job_free(a);
 }

@@ -227,9 +227,7 @@ static void recording_look(struct engine *g)
 
 bool engine_poll(struct engine *g)
 {
-    const void *ready;
     char drain[64];
-    size_t n, left = POLL_EVENTS;
     struct result *r;
 
     while (read(g->pipe[0], drain, sizeof drain) > 0)
@@ -238,13 +236,7 @@ bool engine_poll(struct engine *g)
         control_alive(g->control);
     if (g->replay.file)
         replaying_pump(g);
-    while (left && (n = ring_peek(g->ring, &ready)) > 0) {
-        n = n < left ? n : left;
-        core_feed(g->core, ready, n);
-        ring_consume(g->ring, n);
-        atomic_store(&g->full_waits, 0);
-        left -= n;
-    }
+    results_take_events(g, POLL_EVENTS);
     while (g->control && (r = control_take(g->control))) {
         results_take(g, r);
         result_release(r);

@@ -47,8 +47,11 @@ void engine_why(struct engine *g, uint16_t tier)
         session_log_say(g, why_not, true);
         return;
     }
-    if (tier < EVENT_TIERS)
+    if (tier < EVENT_TIERS) {
+        if (g->questions.why_by_hand[tier])
+            return; /* y was held: the node counts calls for a second, once */
         g->questions.why_by_hand[tier] = true;
+    }
     control_ask(g->control, CONTROL_WHY, tier, NULL, NULL, 0);
 }
 

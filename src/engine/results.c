@@ -152,11 +152,26 @@ static void configured(struct engine *g, struct result *r)
     note_tiers(g, &r->config);
 }
 
+void results_take_events(struct engine *g, size_t most)
+{
+    const void *ready;
+    size_t n;
+
+    while (most && (n = ring_peek(g->ring, &ready)) > 0) {
+        n = n < most ? n : most;
+        core_feed(g->core, ready, n);
+        ring_consume(g->ring, n);
+        atomic_store(&g->full_waits, 0);
+        most -= n;
+    }
+}
+
 static void lost(struct engine *g, struct result *r)
 {
-    struct event off = {.ts_ns = core_now(g->core), .kind = EVENT_FLUSH, .pid = UINT64_MAX};
-
     if (g->state == ENGINE_UP) {
+        /* Events that arrived before the loss. Calls that begin in them must end below, too. */
+        results_take_events(g, ring_capacity(g->ring));
+        struct event off = {.ts_ns = core_now(g->core), .kind = EVENT_FLUSH, .pid = UINT64_MAX};
         core_feed(g->core, &off, 1); /* the ends of its open calls will not arrive */
         liveness_gap(g, GAP_LOST);
         session_log_add(g, r->text);

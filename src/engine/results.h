@@ -5,5 +5,7 @@
 #include "state.h"
 
 void results_take(struct engine *g, struct result *r);
+/* Gives core the oldest events of the ring, at most so many. */
+void results_take_events(struct engine *g, size_t most);
 
 #endif

@@ -27,7 +27,8 @@ void timeline_connect(struct timeline *t, bool known)
     pthread_mutex_lock(&t->lock);
     if (t->reading.known)
         t->kept = t->reading;
-    t->reading.known = false;
+    t->reading = t->kept; /* time goes on as before, until the stamps can be read */
+    t->reading.known = t->kept.known && !known;
     pthread_mutex_unlock(&t->lock);
     clock_fit_init(&t->fit);
     t->joining = known && t->kept.known;

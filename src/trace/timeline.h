@@ -29,7 +29,8 @@ struct timeline { /* private to timeline.c, except base_ns */
 
 void timeline_init(struct timeline *t);
 void timeline_release(struct timeline *t);
-/* Begins a new connection. known: its stamps can be read. */
+/* Begins a new connection. known: its stamps can be read; until then, timeline_now continues with
+ * the clock of the previous connection, because this one may still be refused. */
 void timeline_connect(struct timeline *t, bool known);
 
 /* Each of these feeds a stamp and changes base_ns if needed. Those with a result return that

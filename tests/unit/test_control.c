@@ -438,6 +438,26 @@ static void an_uncertain_clock_is_asked_soon(void **state)
     intern_free(names);
 }
 
+/* The queue is full: the end of a full trace is not sent, so the trace goes on, and this is said.
+ */
+static void the_end_of_a_full_trace_is_not_dropped_silently(void **state)
+{
+    static struct seen s;
+
+    (void)state;
+    begin(&s);
+    UNTIL(&s, s.connected);
+    net.hold = true;
+    dead_question(&s);
+    UNTIL(&s, net.held == 1);
+    for (int i = 0; i < CONTROL_ASKS; i++)
+        dead_question(&s);
+    control_full(s.c, NULL);
+    UNTIL(&s, s.troubles == 1);
+    assert_non_null(strstr(s.trouble, "too many requests to the node are waiting: try again"));
+    end(&s);
+}
+
 /* Random requests, answered or not, and random lost connections: each request has one answer. */
 static void every_question_has_one_answer(void **state)
 {
@@ -490,6 +510,7 @@ int main(void)
         cmocka_unit_test(a_lost_connection_refuses_what_it_was_asked),
         cmocka_unit_test(the_next_connection_does_not_answer_for_the_last),
         cmocka_unit_test(an_uncertain_clock_is_asked_soon),
+        cmocka_unit_test(the_end_of_a_full_trace_is_not_dropped_silently),
         cmocka_unit_test(every_question_has_one_answer),
     };
     return cmocka_run_group_tests_name("control", tests, NULL, NULL);

@@ -184,6 +184,12 @@ static void a_refusal_ends_every_wait(void **state)
     r->code.what = CONTROL_RATES;
     answer(g, r);
     assert_int_equal(g->catalog_load.counted_n, 0);
+    g->catalog_load.counted_n = 2;
+    r = failed(RESULT_CODE, 0);
+    r->code.what = CONTROL_RATES_TAKE;
+    answer(g, r);
+    assert_int_equal(g->catalog_load.counted_n, 0); /* they can be counted, so are asked again */
+    assert_string_equal(g->log.line[(g->log.n - 1) % ENGINE_LOG].text, refusal);
 
     h.message[0] = 0;
     r = failed(RESULT_CODE, 0);
@@ -901,6 +907,31 @@ static void a_lost_node_does_not_send_again(void **state)
     engine_free(g);
 }
 
+/* More events wait than one poll takes: the calls that begin in them have no end, either. */
+static void a_lost_connection_ends_waiting_calls(void **state)
+{
+    (void)state;
+    struct event ev = {.kind = EVENT_ENTRY, .fn = 90, .caller = 91};
+    struct engine *g = attached(100 * SEC);
+    uint64_t pid[4];
+    uint32_t from = 0;
+
+    core_set_entry(g->core, core_tier_add(g->core, "web", "m:web/2"));
+    for (unsigned i = 1; i <= 40000; i++) {
+        ev.ts_ns = 100 * SEC + i;
+        ev.pid = ev.label = i;
+        assert_int_equal(ring_push_n(g->ring, &ev, 1), 1);
+    }
+    engine_poll(g);
+    assert_true(ring_fill(g->ring) > 0);
+    lose(g);
+    assert_int_equal(core_open_pids(g->core, 0, &from, pid, 4), 0);
+    engine_poll(g);
+    from = 0;
+    assert_int_equal(core_open_pids(g->core, 0, &from, pid, 4), 0);
+    engine_free(g);
+}
+
 static void a_silent_node_sends_again(void **state)
 {
     (void)state;
@@ -981,6 +1012,7 @@ int main(void)
         cmocka_unit_test(a_full_trace_of_a_silent_node_ends),
         cmocka_unit_test(late_events_of_a_full_trace_are_not_those_of_the_next),
         cmocka_unit_test(a_lost_node_does_not_send_again),
+        cmocka_unit_test(a_lost_connection_ends_waiting_calls),
         cmocka_unit_test(a_silent_node_sends_again),
         cmocka_unit_test(a_pause_of_kprof_top_is_not_data),
         cmocka_unit_test(silence_counts_from_the_first_look),

@@ -97,6 +97,36 @@ static void zero_and_forget(void **state)
     assert_int_equal(gap_ms(&g, 0, 1000, NULL), 300);
 }
 
+/* The agent whose breaker was open, or whose lease had ended, has gone with the connection. */
+static void a_lost_connection_ends_what_the_node_reported(void **state)
+{
+    static const enum gap_reason before[] = {GAP_OVERLOAD, GAP_LEASE};
+    enum gap_reason most;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        struct gaps g;
+        gaps_init(&g);
+        word(&g, 0, GAP_NONE);
+        word(&g, 600, before[i]);
+        gaps_begin(&g, T0 + 1000 * MS, GAP_LOST);
+        word(&g, 100000, GAP_OFF); /* the setup of the next connection */
+        word(&g, 100300, GAP_NONE);
+        assert_int_equal(gap_ms(&g, 0, 1000, &most), 400);
+        assert_int_equal(most, before[i]);
+        assert_int_equal(gap_ms(&g, 1000, 200000, &most), 99300);
+        assert_int_equal(most, GAP_LOST);
+        assert_int_equal(gaps_newest(&g, 0)->from_ns, T0 + 1000 * MS);
+    }
+    struct gaps g; /* the operator switched tracing off: this remains the reason */
+    gaps_init(&g);
+    word(&g, 0, GAP_NONE);
+    word(&g, 600, GAP_OFF);
+    gaps_begin(&g, T0 + 1000 * MS, GAP_LOST);
+    assert_int_equal(gap_ms(&g, 0, 5000, &most), 4400);
+    assert_int_equal(most, GAP_OFF);
+}
+
 /* ---- the property ---- */
 
 enum { SPAN = 20000 }; /* ms */
@@ -342,6 +372,7 @@ int main(void)
         cmocka_unit_test(a_gap_is_from_word_to_word),
         cmocka_unit_test(silence),
         cmocka_unit_test(zero_and_forget),
+        cmocka_unit_test(a_lost_connection_ends_what_the_node_reported),
         cmocka_unit_test(any_words),
         cmocka_unit_test(rates_are_of_traced_time),
         cmocka_unit_test(no_traced_time_no_rate),

@@ -762,6 +762,46 @@ static void test_gaps_and_marks_are_events(void **state)
     assert_string_equal(intern_str(f->names, ev[2].ident), "kv_db");
 }
 
+/* A new connection that is refused, for example because another kprof-top is tracing: the node's
+ * time goes on, so that the windows become empty. */
+static void test_time_goes_on_while_connections_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct etf rest;
+    uint64_t ref, now;
+
+    enc_version(&f->m);
+    enc_tuple(&f->m, 3);
+    enc_atom(&f->m, "kh");
+    stamp(&f->m, INT64_C(100000000000));
+    enc_map(&f->m, 0);
+    assert_int_equal(feed(f, &f->m), STREAM_HEARTBEAT);
+    for (uint64_t s = 0; s < 60; s++) {
+        if (s % 5 == 1) { /* connected, an answer, lost */
+            stream_clock(f->s, 0, 0);
+            buf_clear(&f->m);
+            enc_version(&f->m);
+            enc_tuple(&f->m, 2);
+            enc_atom(&f->m, "rex");
+            enc_atom(&f->m, "refused");
+            stream_feed(f->s, f->m.data, f->m.len, 500 + s * 1000000000u, &rest, &ref);
+        }
+        assert_true(stream_now(f->s, 500 + s * 1000000000u, &now));
+        assert_int_equal(now, UINT64_C(100000000000) + s * 1000000000u);
+    }
+    /* accepted: its own time counts from the first stamp */
+    stream_clock(f->s, -576460752303423488, 1000000000);
+    buf_clear(&f->m);
+    enc_version(&f->m);
+    enc_tuple(&f->m, 3);
+    enc_atom(&f->m, "kh");
+    stamp(&f->m, INT64_C(160000000000));
+    enc_map(&f->m, 0);
+    stream_feed(f->s, f->m.data, f->m.len, 500 + UINT64_C(60000000000), &rest, &ref);
+    assert_true(stream_now(f->s, 500 + UINT64_C(60000000000), &now));
+    assert_int_equal(now, UINT64_C(160000000000));
+}
+
 /* The clock of a restarted node begins at 0; its events follow those of the earlier node. */
 static void test_a_restarted_node_goes_on_in_time(void **state)
 {
@@ -1121,6 +1161,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_off_becomes_a_flush, setup, teardown),
         cmocka_unit_test_setup_teardown(test_heartbeat_and_note, setup, teardown),
         cmocka_unit_test_setup_teardown(test_gaps_and_marks_are_events, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_time_goes_on_while_connections_are_refused, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_a_restarted_node_goes_on_in_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random_bytes, setup, teardown),
