@@ -194,8 +194,23 @@ static const char *keep(struct intern *t, const void *bytes, size_t n)
     return at;
 }
 
+void intern_room(const struct intern *t, uint32_t *ids, size_t *bytes)
+{
+    *ids = t->max_ids - intern_count(t);
+    *bytes = t->max_bytes - t->bytes;
+}
+
 uint32_t intern_add(struct intern *t, const void *bytes, size_t n)
 {
+    return intern_add_leaving(t, bytes, n, 0, 0);
+}
+
+uint32_t intern_add_leaving(struct intern *t, const void *bytes, size_t n, uint32_t leave_ids,
+                            size_t leave_bytes)
+{
+    uint32_t ids;
+    size_t room;
+
     if (n == 0)
         return INTERN_NONE;
     uint32_t hash = hash_of(t, bytes, n);
@@ -203,7 +218,8 @@ uint32_t intern_add(struct intern *t, const void *bytes, size_t n)
     if (t->slots[slot] != 0)
         return (uint32_t)t->slots[slot];
     uint32_t count = intern_count(t);
-    if (count >= t->max_ids || n >= t->max_bytes - t->bytes || n >= UINT32_MAX) {
+    intern_room(t, &ids, &room);
+    if (ids <= leave_ids || room <= leave_bytes || n >= room - leave_bytes || n >= UINT32_MAX) {
         atomic_fetch_add_explicit(&t->refused, 1, memory_order_relaxed);
         return INTERN_FULL;
     }

@@ -36,8 +36,8 @@
 #define LAST_CHECK_NS UINT64_C(1500000000) /* for the dead processes */
 
 #define RING_RECORDS ((size_t)1 << 17)
-#define NAMES_MAX    100000u
-#define NAMES_BYTES  ((size_t)24 << 20)
+#define NAMES_MAX    250000u
+#define NAMES_BYTES  ((size_t)32 << 20)
 #define ARGS_BYTES   ((size_t)8 << 20)
 #define POLL_EVENTS  16384u
 #define FULL_WAIT_US 500

@@ -12,6 +12,7 @@
 #define ARGS_BYTES      200
 #define VM_DETAIL_BYTES 200
 #define VM_MOST_US      UINT64_C(86400000000) /* a day */
+#define FN_PART         4                     /* a fourth of the room for names is for functions */
 #define LABEL_PID_BIT   (UINT64_C(1) << 63)
 
 enum text_as { TEXT_MFA, TEXT_IDENT };
@@ -26,6 +27,20 @@ void decoder_init(struct decoder *d, struct intern *names)
         abort();
     buf_init(&d->shaped, DECODE_IDENT_BYTES);
     d->clock.units_per_s = 1000000000;
+    intern_room(names, &d->fn_ids, &d->fn_bytes);
+    d->fn_ids /= FN_PART;
+    d->fn_bytes /= FN_PART;
+    decoder_new_rule(d);
+}
+
+void decoder_new_rule(struct decoder *d)
+{
+    uint32_t ids;
+    size_t bytes;
+
+    intern_room(d->names, &ids, &bytes);
+    d->leave_ids = ids > d->fn_ids ? d->fn_ids + (ids - d->fn_ids) / 2 : d->fn_ids;
+    d->leave_bytes = bytes > d->fn_bytes ? d->fn_bytes + (bytes - d->fn_bytes) / 2 : d->fn_bytes;
 }
 
 void decoder_release(struct decoder *d)
@@ -34,6 +49,11 @@ void decoder_release(struct decoder *d)
     free(d->text_of);
     buf_release(&d->shaped);
     memset(d, 0, sizeof *d);
+}
+
+static uint32_t ident_id(struct decoder *d, const struct buf *text)
+{
+    return intern_add_leaving(d->names, text->data, text->len, d->leave_ids, d->leave_bytes);
 }
 
 /* The text of encoded bytes that are seen for the first time. */
@@ -47,7 +67,10 @@ static uint32_t name_new(struct decoder *d, const uint8_t *from, size_t n, enum 
     buf_init(&text, 1024);
     etf_init(&c, from, n);
     ok = as == TEXT_MFA ? term_mfa(&c, &text, 600) : term_identity(&c, &text, DECODE_IDENT_BYTES);
-    id = ok ? intern_add(d->names, text.data, text.len) : INTERN_FULL;
+    if (!ok)
+        id = INTERN_FULL;
+    else
+        id = as == TEXT_MFA ? intern_add(d->names, text.data, text.len) : ident_id(d, &text);
     buf_release(&text);
     return id;
 }
@@ -57,9 +80,12 @@ static uint32_t name_of(struct decoder *d, const uint8_t *from, size_t n, enum t
     uint32_t raw = intern_add(d->raw, from, n);
     if (raw == INTERN_FULL)
         return name_new(d, from, n, as); /* table full: slow, but correct */
-    if (!d->text_of[raw])
-        d->text_of[raw] = name_new(d, from, n, as);
-    return d->text_of[raw];
+    if (d->text_of[raw])
+        return d->text_of[raw];
+    uint32_t id = name_new(d, from, n, as);
+    if (id != INTERN_FULL) /* else a later rule may have room for it */
+        d->text_of[raw] = id;
+    return id;
 }
 
 /* A function: {M,F,A}, or an atom such as undefined (0). */
@@ -80,9 +106,7 @@ static bool read_shaped(struct decoder *d, struct etf *c, uint32_t *id)
     buf_clear(&d->shaped);
     if (!term_identity(c, &d->shaped, DECODE_IDENT_BYTES))
         return false;
-    *id = strcmp(d->shaped.data, "undefined") == 0
-              ? INTERN_NONE
-              : intern_add(d->names, d->shaped.data, d->shaped.len);
+    *id = strcmp(d->shaped.data, "undefined") == 0 ? INTERN_NONE : ident_id(d, &d->shaped);
     return true;
 }
 

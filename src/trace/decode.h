@@ -3,8 +3,9 @@
  * Invariant: the decoder reads only inside the cursor. An unknown message leaves the cursor after
  * the message and gives DECODE_SKIP; malformed bytes give DECODE_BAD, and the rest of the batch is
  * lost. Names are interned by their encoded bytes, so a name is turned into text once; the text
- * from which a template makes a name is not stored. One thread. Hot path: allocates nothing once
- * names are known. */
+ * from which a template makes a name is not stored. Identities may have any number of names, and
+ * those of one rule never fill the table: functions and the names of later rules have room. One
+ * thread. Hot path: allocates nothing once names are known. */
 #ifndef KPROF_TRACE_DECODE_H
 #define KPROF_TRACE_DECODE_H
 
@@ -25,6 +26,10 @@ struct decoder {
     /* where arguments are stored; NULL: they are not stored. Borrowed */
     struct text_ring *text_ring;
     uint32_t tier_fn[EVENT_TIERS];
+    uint32_t leave_ids; /* room in names that identities must leave */
+    size_t leave_bytes;
+    uint32_t fn_ids; /* the part of it that is for functions, also under later rules */
+    size_t fn_bytes;
     struct node_clock clock;
 };
 
@@ -32,6 +37,9 @@ enum decode_result { DECODE_EVENT, DECODE_SKIP, DECODE_BAD };
 
 void decoder_init(struct decoder *d, struct intern *names);
 void decoder_release(struct decoder *d);
+/* Another rule makes the identities from now on: it gets half of the room that is left for
+ * identities. */
+void decoder_new_rule(struct decoder *d);
 /* Fills *ev except weight. */
 enum decode_result decode_message(struct decoder *d, struct etf *c, struct event *ev);
 /* The same for a message about the scheduling of a process. */

@@ -38,6 +38,7 @@ struct stream {
     struct stack_inbox stacks;
     bool clock_known;      /* of the reader; before that no stamp can be read */
     atomic_bool clock_new; /* stream_clock was called: the reader takes the new clock */
+    atomic_bool rule_new;  /* stream_new_rule was called */
     pthread_mutex_t lock;  /* protects the new clock, heartbeat and notes */
     int64_t new_start_native, new_units_per_s;
     struct heartbeat beat;
@@ -66,6 +67,11 @@ struct stream *stream_new(struct ring *ring, struct intern *names)
 void stream_keep_args(struct stream *s, struct text_ring *text_ring)
 {
     s->dec.text_ring = text_ring;
+}
+
+void stream_new_rule(struct stream *s)
+{
+    atomic_store(&s->rule_new, true);
 }
 
 void stream_free(struct stream *s)
@@ -528,6 +534,8 @@ enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint
     *ref = 0;
     if (atomic_load(&s->clock_new))
         take_clock(s);
+    if (atomic_load(&s->rule_new) && atomic_exchange(&s->rule_new, false))
+        decoder_new_rule(&s->dec);
     if (!etf_version(&c) || !etf_tuple(&c, &arity))
         goto bad;
     if (arity == 5 && etf_is_atom(&c, "kb"))

@@ -94,6 +94,11 @@ static void none_and_full(void **state)
     assert_int_equal(intern_add(t, "one", 3), 1);
     assert_int_equal(intern_add(t, "two", 3), 2);
     assert_int_equal(intern_add(t, "three", 5), INTERN_FULL);
+    uint32_t ids;
+    size_t bytes;
+    intern_room(t, &ids, &bytes);
+    assert_int_equal(ids, 0);
+    assert_int_equal(bytes, 1000 - 8);
     assert_int_equal(intern_refused(t), 1);
     assert_int_equal(intern_find(t, "three", 5), 0);
     assert_int_equal(intern_add(t, "one", 3), 1);
@@ -119,6 +124,14 @@ static void bytes_are_bounded(void **state)
     assert_int_equal(intern_refused(t), 3);
     assert_int_equal(intern_len(t, 1), 150000);
     assert_memory_equal(intern_str(t, 2), big, 49998);
+    intern_free(t);
+    t = intern_new(10, 100);
+    assert_int_equal(intern_add_leaving(t, "a", 1, 9, 0), 1);
+    assert_int_equal(intern_add_leaving(t, "b", 1, 9, 0), INTERN_FULL);
+    assert_int_equal(intern_add_leaving(t, "a", 1, 10, 100), 1); /* is there */
+    assert_int_equal(intern_add_leaving(t, "b", 1, 0, 97), INTERN_FULL);
+    assert_int_equal(intern_add_leaving(t, "b", 1, 0, 96), 2);
+    assert_int_equal(intern_add_leaving(t, "c", 1, 0, SIZE_MAX), INTERN_FULL);
     intern_free(t);
 }
 

@@ -762,6 +762,56 @@ static void test_gaps_and_marks_are_events(void **state)
     assert_string_equal(intern_str(f->names, ev[2].ident), "kv_db");
 }
 
+/* One call of a tier; the rule gives this name. Returns the event. */
+static struct event named(struct fixture *f, uint64_t seq, const char *caller, const char *name)
+{
+    const void *p;
+
+    buf_clear(&f->m);
+    batch(&f->m, seq, 1);
+    head(&f->m, 6, 43, "call");
+    agent_mfa(&f->m, "db", "q", 2);
+    enc_tuple(&f->m, 4);
+    enc_u64(&f->m, 1);
+    enc_u64(&f->m, 77);
+    agent_mfa(&f->m, "caller", caller, 0);
+    enc_str(&f->m, name);
+    stamp(&f->m, 2000);
+    enc_nil(&f->m);
+    assert_int_equal(feed(f, &f->m), STREAM_EVENTS);
+    assert_int_equal(ring_peek(f->ring, &p), 1);
+    struct event ev = *(const struct event *)p;
+    ring_consume(f->ring, 1);
+    return ev;
+}
+
+/* A rule with a name for each request, such as its number: the names do not take the room of
+ * functions, nor of the rule that the operator chooses instead. */
+static void test_names_of_a_rule_leave_room(void **state)
+{
+    struct fixture *f = *state;
+    char text[20];
+    uint64_t seq = 0;
+    struct event ev;
+
+    for (unsigned i = 0; i < 3000; i++) {
+        snprintf(text, sizeof text, "order %u", i);
+        ev = named(f, ++seq, "f", text);
+        assert_true(i > 300 || ev.ident != INTERN_FULL);
+    }
+    assert_int_equal(ev.ident, INTERN_FULL);
+    for (unsigned i = 0; i < 200; i++) {
+        snprintf(text, sizeof text, "f%u", i);
+        assert_int_not_equal(named(f, ++seq, text, "order 5").caller, INTERN_FULL);
+    }
+    assert_string_equal(intern_str(f->names, named(f, ++seq, "f", "order 5").ident), "order 5");
+    assert_int_equal(named(f, ++seq, "f", "order 2999").ident, INTERN_FULL);
+    stream_new_rule(f->s);
+    assert_string_equal(intern_str(f->names, named(f, ++seq, "f", "read").ident), "read");
+    assert_string_equal(intern_str(f->names, named(f, ++seq, "f", "order 2999").ident),
+                        "order 2999");
+}
+
 /* A new connection that is refused, for example because another kprof-top is tracing: the node's
  * time goes on, so that the windows become empty. */
 static void test_time_goes_on_while_connections_are_refused(void **state)
@@ -1161,6 +1211,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_off_becomes_a_flush, setup, teardown),
         cmocka_unit_test_setup_teardown(test_heartbeat_and_note, setup, teardown),
         cmocka_unit_test_setup_teardown(test_gaps_and_marks_are_events, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_names_of_a_rule_leave_room, setup, teardown),
         cmocka_unit_test_setup_teardown(test_time_goes_on_while_connections_are_refused, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_a_restarted_node_goes_on_in_time, setup, teardown),

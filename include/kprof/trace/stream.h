@@ -63,6 +63,8 @@ enum stream_kind {
 struct stream *stream_new(struct ring *ring, struct intern *names);
 /* Stores arguments of calls in text_ring, which is borrowed. Must precede the first stream_feed. */
 void stream_keep_args(struct stream *s, struct text_ring *text_ring);
+/* The identities are made by another rule from now on (see decoder_new_rule). Any thread. */
+void stream_new_rule(struct stream *s);
 void stream_free(struct stream *s);
 
 /* Sets the node's clock: its value when the VM started, and native units per second (0: not known
