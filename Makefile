@@ -252,8 +252,8 @@ demo:
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check
-	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py unit -- node real -- agent screen \
-	    -- asan tsan dialyzer survive chaos format includes man docs
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py unit -- node real dialyzer -- agent screen \
+	    -- asan tsan survive chaos format includes man docs
 
 # The number of test files (node, screen) that run at the same time; agent: all OTP releases at once, or, with 1, one by one.
 export KPROF_TEST_JOBS ?= 2

@@ -48,11 +48,17 @@ all(#{session := Session, isolated := Isolated, epoch := Epoch} = Plan0) ->
     kprof_node:restore(Plan),
     #{patterns => Patterns, flags => Flags, tokens => Tokens, holders => Holders, session => Ended}.
 
-%% Open requests lose their tokens with their next calls of tiers.
-last_calls(#{tokens := true, session := Session, set := Set, relay := Relay} = Plan) when Relay =/= none, map_size(Set) > 0 ->
-    Clearing = kprof_patterns:replace(Session, Set, kprof_tokens:clearing()),
-    receive after ?LAST_CALLS_MS -> ok end,
-    Plan#{set := Clearing};
+%% Open requests lose their tokens with their next calls of tiers. Not with patterns that are set for a part of the time
+%% (pending): they cost too much to be set for this.
+last_calls(#{tokens := true, session := Session, set := Set, relay := Relay} = Plan) when Relay =/= none ->
+    case maps:filter(fun(_, Mine) -> Mine =/= pending end, Set) of
+        Known when map_size(Known) > 0 ->
+            Clearing = kprof_patterns:replace(Session, Known, kprof_tokens:clearing()),
+            receive after ?LAST_CALLS_MS -> ok end,
+            Plan#{set := maps:merge(Set, Clearing)};
+        _ ->
+            Plan
+    end;
 last_calls(Plan) ->
     Plan.
 

@@ -1,8 +1,8 @@
 %% Trace flags of all processes, set one by one: never with `existing`, which blocks all schedulers and crashes some VMs
 %% (kprof_hazard). A walk asks kprof_pids for them. The flag for new processes (`new`) is set first.
 %%
-%% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Own:
-%% {Session | none, Tracer}. Flags of other tracers are not changed.
+%% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself, and loses
+%% its high priority if it has one. Own: {Session | none, Tracer}. Flags of other tracers are not changed.
 -module(kprof_flags).
 -export([start/4, start_off/3, go/1, here/1, walked/1, stop/1, off/3, walk/2, fold/2, slice/0, rest/1, rest/2, yield/0, heap_limit/1]).
 -export_type([own/0, refused/0, slice/0, work/0]).
@@ -87,16 +87,22 @@ walked(Walker) ->
     Ref = erlang:monitor(process, Walker),
     receive {'DOWN', Ref, _, _, _} -> ok after ?WALKER_MS -> erlang:demonitor(Ref, [flush]), ok end.
 
-%% Ends a walk, if there is one: it sets no more flags.
+%% Ends a walk, if there is one: it changes no more flags, nor does the process that clears them for it.
 -spec stop(none | pid()) -> ok.
 stop(none) ->
     ok;
 stop(Walker) ->
     unlink(Walker),
-    Ref = erlang:monitor(process, Walker),
+    Refs = [erlang:monitor(process, P) || P <- [Walker | helpers(Walker)]],
     exit(Walker, kill),
-    receive {'DOWN', Ref, _, _, _} -> ok end,
+    [receive {'DOWN', Ref, _, _, _} -> ok after ?WALKER_MS -> erlang:demonitor(Ref, [flush]) end || Ref <- Refs],
     receive {walked, Walker, _} -> ok after 0 -> ok end.
+
+helpers(Walker) ->
+    case process_info(Walker, links) of
+        {links, Links} -> [P || P <- Links, is_pid(P), P =/= self()];
+        undefined -> []
+    end.
 
 %% Clears all flags. -> number of flags left. No process is asked: the VM refuses only dead processes
 %% and those of other tracers.
@@ -173,11 +179,16 @@ rest({Began, Since} = Slice, Us) ->
     Now = now_us(),
     if
         Now - Since < Us -> Slice;
-        Now - Began > ?PATIENT_MS * 1000 -> {Began, Now};
+        Now - Began > ?PATIENT_MS * 1000 ->
+            lowered(),
+            {Began, Now};
         true ->
             yield(),
             {Began, now_us()}
     end.
+
+%% Its turns are now as long as the VM lets them be, so it must not be preferred to the node's own processes.
+lowered() -> process_info(self(), priority) =:= {priority, high} andalso process_flag(priority, normal).
 
 %% Lets others run, also at high priority: a yield there lets only processes of that priority run.
 -spec yield() -> true.

@@ -6,6 +6,8 @@
 
 -include("kprof_controller.hrl").
 
+-define(NOT_TRACED, <<"not counted: tracing has ended on the node; key t switches it on">>).
+
 %% ---- A capture ----
 
 %% Begins a capture of this tier; a running capture is canceled. none: only cancels.
@@ -86,6 +88,9 @@ why(Ref, Ix, S0) ->
             kprof_link:answer(Ref, nofunction, S)
     end.
 
+%% No session: the relay was killed, and the next one gets a session of its own. The common trace belongs to others.
+count(Ref, _, _, #s{isolated = true, session = none} = S) ->
+    kprof_link:answer(Ref, {error, held, ?NOT_TRACED}, S);
 count(Ref, Ix, MFA, #s{session = Session} = S) ->
     Before = kprof_call_count:call_count(Session, MFA),
     %% Counters of other tracers are only read; a counter of the agent is in the cleanup plan before it is set.
@@ -95,12 +100,12 @@ count(Ref, Ix, MFA, #s{session = Session} = S) ->
             kprof_link:answer(Ref, nofunction, kprof_cleanup_plan:share(S1#s{counting = S1#s.counting -- [MFA]}));
         _ ->
             S1#s.relay =/= none andalso (S1#s.relay ! {watch, Ix, S1#s.epoch}),
-            erlang:send_after(1000, self(), {why, S1#s.link#link.key, Ref, Ix, {MFA, Before}}),
+            erlang:send_after(1000, self(), {why, S1#s.link#link.key, Ref, Ix, {MFA, Before, Session}}),
             S1
     end.
 
--spec counted(integer(), kprof_spec:ix(), {mfa(), none | non_neg_integer()}, state()) -> state().
-counted(Ref, Ix, {MFA, Before}, #s{session = Session} = S) ->
+-spec counted(integer(), kprof_spec:ix(), {mfa(), none | non_neg_integer(), kprof_spec:session()}, state()) -> state().
+counted(Ref, Ix, {MFA, Before, Session}, #s{session = Session} = S) ->
     Calls =
         case {kprof_call_count:call_count(Session, MFA), Before} of
             {N, none} when is_integer(N) -> N;
@@ -117,7 +122,9 @@ counted(Ref, Ix, {MFA, Before}, #s{session = Session} = S) ->
         end,
     kprof_tracing:flush(S),
     Seen = in_requests(Calls, watched(Ix, S) * kprof_sampling:in_force(S), S),
-    kprof_link:answer(Ref, {called, Calls, Seen, Calls - Seen}, S1).
+    kprof_link:answer(Ref, {called, Calls, Seen, Calls - Seen}, S1);
+counted(Ref, _, _, S) -> % the session of the counter has ended, and its counters with it
+    kprof_link:answer(Ref, {error, held, ?NOT_TRACED}, S).
 
 %% Tracing for a part of the time: the estimate of a single second can be wrong by half.
 in_requests(Calls, Estimate, S) ->

@@ -52,7 +52,7 @@ apply_config(Config, Specs, #s{tracing = #tracing{trace_config = Old, on = On}} 
         end,
     %% What is set already is replaced: to remove it now is what harms others.
     New = [Spec || {_, MFA, _} = Spec <- Specs, not is_map_key(MFA, S1#s.tracing#tracing.set)],
-    Taken = kprof_patterns:held_back(New, kprof_hazard:vm()) ++ kprof_patterns:taken(S1#s.session, Specs, S1#s.tracing#tracing.set),
+    Taken = kprof_patterns:held_back(New, kprof_hazard:vm()) ++ taken(Specs, S1),
     Ours = [Spec || {Ix, _, _} = Spec <- Specs, not lists:keymember(Ix, 1, Taken)],
     S2 = S1#s{tracing = S1#s.tracing#tracing{trace_config = Config, specs = Ours}},
     On andalso unlimited(S2), % a limit belongs to the patterns
@@ -62,6 +62,11 @@ apply_config(Config, Specs, #s{tracing = #tracing{trace_config = Old, on = On}} 
     Tracing = #tracing{tokens = Tokens} = S3#s.tracing,
     S4 = if On andalso Returns -> kprof_tracing:trace_on(S3); true -> S3#s{tracing = Tracing#tracing{tokens = Tokens orelse (On andalso maps:get(entry, Config) =/= none)}} end,
     {Taken, S4}.
+
+%% Functions that other tracers trace. Without a session where there are sessions, the relay was killed: the next one gets a
+%% session, and then the patterns of others do not matter.
+taken(_, #s{isolated = true, session = none}) -> [];
+taken(Specs, #s{session = Session, tracing = #tracing{set = Set}}) -> kprof_patterns:taken(Session, Specs, Set).
 
 -spec sample(pos_integer(), state()) -> state().
 sample(N, #s{tracing = #tracing{trace_config = Config} = Tracing} = S) ->

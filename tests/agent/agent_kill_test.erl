@@ -14,6 +14,7 @@ tests() ->
     [
         {relay_killed, fun relay_killed/1},
         {relay_killed_beside_an_idle_token, fun relay_killed_beside_an_idle_token/1},
+        {relay_killed_beside_others, fun relay_killed_beside_others/1},
         {controller_killed, fun controller_killed/1},
         {pacer_killed, fun pacer_killed/1},
         {kprof_top_killed, fun kprof_top_killed/1},
@@ -220,6 +221,34 @@ relay_killed_beside_an_idle_token(T) ->
     #{holders := Holders} = finish(T, K),
     ?equal(Holders, case token_of(P) of [] -> 0; _ -> 1 end),
     exit(P, kill),
+    nothing_left(T).
+
+%% With the relay, the agent's session has ended. What others have set in the common trace is not taken for the agent's, and it
+%% keeps no tier from being traced in the next session.
+relay_killed_beside_others(T) -> isolated(T) andalso beside_others(T).
+
+beside_others(T) ->
+    {Leaf, Tier} = {{agent_load, leaf, 1}, {agent_load, tier, 1}},
+    Relay = fun() -> rpc:call(T, erlang, whereis, [kprof_relay_00]) end,
+    Counter = fun() -> rpc:call(T, erlang, trace_info, [Leaf, call_count]) end,
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    {called, 0, 0, 0} = ask(K, {why, 2}),
+    1 = rpc:call(T, erlang, trace_pattern, [Leaf, true, [call_count]]),
+    1 = rpc:call(T, erlang, trace_pattern, [Tier, true, [local]]),
+    K ! {kp, ?KEY, 4243, {why, 2}},
+    exit(Relay(), kill),
+    ?got({ke, relay_died, _}),
+    receive {kr, 4243, Answer} -> ?equal(element(2, Answer), held) after ?PATIENCE -> error(no_answer) end,
+    ?equal(Counter(), {call_count, 0}),
+    {error, held, _} = ask(K, {why, 2}),
+    ok = ask(K, {tracing, true}),
+    {called, 0, 0, 0} = ask(K, {why, 2}),
+    ?equal(Counter(), {call_count, 0}),
+    messages(K),
+    run(T, entries, [[1]]),
+    ?equal([F || {F, _} <- calls(messages(K))], [entry, tier, leaf]),
+    [rpc:call(T, erlang, trace_pattern, [MFA, false, [What]]) || {MFA, What} <- [{Leaf, call_count}, {Tier, local}]],
+    finish(T, K),
     nothing_left(T).
 
 pacer_killed(T) ->

@@ -3,7 +3,7 @@
 -export([entry/1, tier/1, leaf/1, three/3, none/0, throws/1, tail/1, big/2]).
 -export([deep/2, down/2, under/2, yielding/1, yields/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, counting_on/2, spin/0, holding/2]). % processes
--export([counting/2, made/0, stale/1, stale_on/1, is_traced/1, replace_when_traced/2, set_when_free/2]). % tracing for a part of the time
+-export([counting/2, made/0, stale/1, stale_on/1, is_traced/1, is_clearing/1, replace_when_traced/2, set_when_free/2]). % tracing for a part of the time
 -export([fill/1, filling/1]). % of the table of processes
 -export([idle_holder/0, idle_holding/0, busy_holder/1, busy_holder_ends/0, busy_holding/2, beating/1, beating_on/1]). % tokens at the end
 -export([sends_traced/0, sends_traced_end/1, tracing_sends/0, ticking/1]).
@@ -16,7 +16,7 @@
 -export([suspend/1, waits/1]). % of the code server
 -export([blocks/2, block/2, blocked/1, waking/0, blocking/2]). % of a scheduler
 -export([canceled/3]). % of a capture
--export([traces_others/1, walked_heap/1, capturing_heap/3]).
+-export([stopped_walks/1, long_walk/0, traces_others/1, walked_heap/1, capturing_heap/3]).
 -export([session/0, end_session/1, hashed/1]). % of another tracer; a built-in function
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
@@ -383,6 +383,9 @@ traces_it(S, P) ->
         _ -> false
     end.
 
+%% Has the function, in any session, the match spec that clears tokens?
+is_clearing(MFA) -> [x || S <- traces(), {match_spec, [{'_', _, [{set_seq_token, sequential_trace_token, []} | _]} | _]} <- [told(S, MFA, match_spec)]] =/= [].
+
 is_traced(MFA) -> [x || S <- traces(), {traced, T} <- [told(S, MFA, traced)], T =:= local orelse T =:= global] =/= [].
 
 %% Sets another pattern as soon as the function gets one. -> as erlang:trace_pattern/3
@@ -567,6 +570,39 @@ fill() ->
 
 %% Cuts of the sampling -> how many were undone within 50 us.
 cuts(N) -> length([undone || I <- lists:seq(1, N), kprof_spec:cut(1 + I rem 8), is_undone(2 + I rem 8, 50000 + erlang:monotonic_time(nanosecond))]).
+
+%% Walks that clear flags, stopped while they do -> processes of them that ran afterwards.
+stopped_walks(N) ->
+    Idle = [spawn(timer, sleep, [infinity]) || _ <- lists:seq(1, 2000)],
+    Ran = [P || _ <- lists:seq(1, N), P <- stopped_walk()],
+    [exit(I, kill) || I <- Idle],
+    Ran.
+
+stopped_walk() ->
+    W = kprof_flags:start_off({none, self()}, false, #{}),
+    kprof_flags:go(W),
+    Helpers = helpers(W),
+    ok = kprof_flags:stop(W),
+    [P || P <- processes(), lists:member(P, [W | Helpers])].
+
+%% They may have ended before.
+helpers(W) ->
+    case process_info(W, links) of
+        {links, Links} when length(Links) < 2 -> helpers(W);
+        {links, Links} -> Links -- [self()];
+        undefined -> []
+    end.
+
+%% The priority of a process whose walk has taken a second, and of one that has taken a millisecond.
+long_walk() -> {priority_after(1000000), priority_after(1000)}.
+
+priority_after(Us) ->
+    {P, Ref} = spawn_opt(fun() ->
+        Now = erlang:monotonic_time(microsecond),
+        kprof_flags:rest({Now - Us, Now - 1000}),
+        exit(process_info(self(), priority))
+    end, [monitor, {priority, high}]),
+    receive {'DOWN', Ref, _, P, {priority, Priority}} -> Priority end.
 
 %% The most words that a garbage collection left on the heap of a process that asks N processes, and the others.
 walked_heap(N) ->

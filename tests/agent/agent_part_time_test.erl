@@ -16,6 +16,7 @@ tests() ->
         {part_time_without_entry, fun part_time_without_entry/1},
         {part_time_full_returns, fun part_time_full_returns/1},
         {part_time_ends_at_once, fun part_time_ends_at_once/1},
+        {part_time_end_sets_nothing, fun part_time_end_sets_nothing/1},
         {part_time_killed, fun part_time_killed/1},
         {part_time_new_settings, fun part_time_new_settings/1},
         {part_time_survives_a_reload, fun part_time_survives_a_reload/1},
@@ -201,6 +202,27 @@ part_time_ends_at_once(T) ->
     stop_workers(Workers),
     gone(T),
     nothing_left(T).
+
+%% The patterns cost too much to be set all the time, also for the calls that would clear the tokens of open requests.
+part_time_end_sets_nothing(T) -> [end_sets_nothing(T) || _ <- lists:seq(1, 3)].
+
+end_sets_nothing(T) ->
+    {K, Workers} = begun(T, #{}, 2),
+    ?soon(fun() -> not is_traced(T, leaf) end),
+    K ! {kp, ?KEY, 1, detach},
+    ?equal(clearing(T, now_ms() + 1000, []), []),
+    receive {kr, 1, Receipt} -> ?equal(maps:with([patterns, flags], Receipt), #{patterns => 0, flags => 0}) after ?PATIENCE -> error(no_receipt) end,
+    stop_workers(Workers),
+    gone(T),
+    nothing_left(T).
+
+%% -> the functions with the match spec that clears tokens
+clearing(T, End, Seen) ->
+    Found = [F || F <- [entry, tier, leaf], rpc:call(T, agent_load, is_clearing, [{agent_load, F, 1}])],
+    case now_ms() < End of
+        true -> clearing(T, End, lists:usort(Found ++ Seen));
+        false -> Seen
+    end.
 
 %% -> [{ms, whether there is a pattern}]
 seen_until(T, End, Seen) ->

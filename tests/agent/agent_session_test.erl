@@ -24,6 +24,8 @@ tests() ->
         {stacks_are_bounded, fun stacks_are_bounded/1},
         {the_catalog_is_whole, fun the_catalog_is_whole/1},
         {the_catalog_tells_libraries, fun the_catalog_tells_libraries/1},
+        {a_stopped_walk_has_ended, fun a_stopped_walk_has_ended/1},
+        {a_long_walk_has_normal_priority, fun a_long_walk_has_normal_priority/1},
         {rates_are_counted, fun rates_are_counted/1},
         {rates_end_with_us, fun rates_end_with_us/1},
         {off_means_off, fun off_means_off/1},
@@ -270,6 +272,19 @@ pages(K, After) ->
         {catalog, _, _, <<>>, _} = Last -> [Last];
         {catalog, _, _, Next, _} = Page when Next > After -> [Page | pages(K, Next)]
     end.
+
+%% It has a process that clears the flags: that one has ended, too. If tracing is switched on again at once, it would clear flags of
+%% the new walk.
+a_stopped_walk_has_ended(T) ->
+    agent_lib:load_parts(T),
+    ?equal(rpc:call(T, agent_load, stopped_walks, [200]), []),
+    agent_lib:unload_parts(T).
+
+%% A walk that no longer yields by itself must not be preferred to the node's own processes.
+a_long_walk_has_normal_priority(T) ->
+    agent_lib:load_parts(T),
+    ?equal(rpc:call(T, agent_load, long_walk, []), {normal, high}),
+    agent_lib:unload_parts(T).
 
 rates_are_counted(T) ->
     K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
