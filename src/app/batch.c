@@ -78,6 +78,12 @@ static void judge(struct batch *b, const struct snapshot *s)
     }
 }
 
+/* A reader of a histogram log adds up its lines: those of the intervals already have these calls. */
+static bool counts_twice(const struct batch *b, bool final)
+{
+    return b->o->format == EXPORT_HLOG && final && !b->first;
+}
+
 static int write_snapshot(struct batch *b, enum window w, bool final, struct err *e)
 {
     struct buf text;
@@ -89,7 +95,7 @@ static int write_snapshot(struct batch *b, enum window w, bool final, struct err
     buf_init(&text, 0);
     if (b->o->format == EXPORT_TEXT && b->o->slow_details)
         export_details(&text, s);
-    else
+    else if (!counts_twice(b, final))
         export_write(&text, s, b->o->format, b->first);
     b->first = false;
     rc = replaces(b->o) ? output_replace(path, text.data, text.len, e)
@@ -357,12 +363,13 @@ int run_batch(const struct options *o, const struct conn_target *t)
         rc = -1;
     status = rc < 0 || *config_refused(&b) ? 1 : b.broken ? 3 : 0;
 out:
+    if (b.fd > STDOUT_FILENO &&
+        output_close(b.fd, o->output, e.text[0] ? &(struct err){{0}} : &e) < 0)
+        status = status == 0 ? 1 : status;
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);
     if (run_end(b.g, t) < 0 && status == 0)
         status = 1;
     preset_take_drop(&b.preset);
-    if (b.fd > STDOUT_FILENO)
-        close(b.fd);
     return status;
 }

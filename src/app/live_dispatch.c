@@ -156,7 +156,7 @@ static void export_to(struct live *l, const struct intent *in)
     buf_init(&text, 0);
     contents(l, in, &text);
     bool ok = output_write(fd, in->text, text.data, text.len, &e) == 0;
-    close(fd);
+    ok = output_close(fd, in->text, ok ? &e : &(struct err){{0}}) == 0 && ok;
     snprintf(line, sizeof line, "written to %.300s", in->text);
     ui_message(l->ui, ok ? line : e.text, !ok);
     buf_release(&text);

@@ -206,6 +206,8 @@ static int at_once(struct run *r, struct err *e)
     }
     end(r);
     rc = write_samples(r, e);
+    if (rc == 1 && r->samples == 0 && engine_state(r->g) == ENGINE_LOST)
+        return err_set(e, "no process was sampled: %s", engine_trouble(r->g));
     if (rc == 1 && r->samples == 0)
         return err_set(
             e,

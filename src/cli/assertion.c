@@ -241,6 +241,10 @@ static bool figure(const struct assertion *a, const struct snapshot *s, const ch
         snprintf(why, cap, "%s has no calls of %s", whose, optval_show(a->row).s);
         return false;
     }
+    if (isnan(*v)) {
+        snprintf(why, cap, "%s has no %s of %s", whose, f->key, optval_show(a->row).s);
+        return false;
+    }
     return true;
 }
 

@@ -92,6 +92,11 @@ int output_write(int fd, const char *path, const void *bytes, size_t n, struct e
     return 0;
 }
 
+int output_close(int fd, const char *path, struct err *e)
+{
+    return close(fd) < 0 ? cannot(path, e) : 0;
+}
+
 int output_replace(const char *path, const void *bytes, size_t n, struct err *e)
 {
     char beside[4096];
@@ -105,8 +110,8 @@ int output_replace(const char *path, const void *bytes, size_t n, struct err *e)
     if (fd < 0)
         return -1;
     rc = output_write(fd, beside, bytes, n, e);
-    if (close(fd) < 0 && rc == 0)
-        rc = cannot(beside, e);
+    if (output_close(fd, beside, rc == 0 ? e : &(struct err){{0}}) < 0)
+        rc = -1;
     if (rc == 0 && rename(beside, path) < 0)
         rc = cannot(path, e);
     if (rc < 0)

@@ -110,9 +110,10 @@ int profile_save(const struct options *o, const char *name, bool over, struct er
         int fd = output_open(path, OUTPUT_NEW, e);
         rc = fd < 0 ? -1 : output_write(fd, path, text.data, text.len, e);
         why = errno;
-        if (fd >= 0)
-            close(fd);
-        errno = why;
+        if (fd >= 0 && output_close(fd, path, rc == 0 ? e : &(struct err){{0}}) < 0)
+            rc = -1;
+        else
+            errno = why;
     }
     why = errno;
     buf_release(&text);

@@ -174,10 +174,26 @@ static void clock_of(struct json *j, const struct snap_clock *k)
     json_obj_end(j);
 }
 
+/* The window ends before now. */
+static void time_range(struct json *j, const struct snapshot *s)
+{
+    char from[40], to[40];
+
+    clock_format_wall(snapshot_wall_ns(s, s->time.from_s), from, sizeof from);
+    clock_format_wall(snapshot_wall_ns(s, s->time.to_s), to, sizeof to);
+    json_key(j, "range");
+    json_obj(j);
+    json_key_str(j, "from", from);
+    json_key_str(j, "to", to);
+    json_obj_end(j);
+}
+
 static void session(struct json *j, const struct snapshot *s)
 {
     json_key_u64(j, "schema", 1);
     SCALARS(j, s, run);
+    if (s->time.history)
+        time_range(j, s);
     json_key_str(j, "returns", s->lean ? "lean" : "full");
     SCALARS(j, s, sampling);
     json_key_str(j, "sample_why", s->sample_why ? sample_why_name(s->sample_why) : NULL);

@@ -14,8 +14,7 @@ void time_range_clock(const struct snapshot *s, uint64_t sec, char *out)
 
 void time_range_forget(struct time_range *t)
 {
-    *t = (struct time_range){
-        .window_asked = t->window_asked, .window = t->window, .paused = t->paused};
+    *t = (struct time_range){.window_asked = t->window_asked, .window = t->window};
 }
 
 /* Seconds of the window; 0: the whole run. */
@@ -145,11 +144,9 @@ bool time_range_key(struct time_range *t, struct dialog *d, struct message *m, e
 static bool take_past(struct time_range *t, const struct time_parsed *p)
 {
     uint64_t zero = t->zero_wall_ns / CLOCK_SEC_NS;
+    uint64_t end = p->length_s ? p->to_s : p->from_s + (t->length_s ? t->length_s : 60);
     uint64_t from = p->from_s > zero ? p->from_s - zero : 0;
-    uint64_t to = p->to_s > zero ? p->to_s - zero : 0;
-    if (p->length_s == 0) {
-        to = from + (t->length_s ? t->length_s : 60);
-    }
+    uint64_t to = end > zero ? end - zero : 0;
     to = to < t->now_s ? to : t->now_s;
     from = from > t->oldest_s ? from : t->oldest_s;
     if (to <= from) {

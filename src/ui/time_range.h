@@ -22,8 +22,8 @@ struct time_range {
     uint64_t zero_wall_ns, oldest_s, now_s; /* values at the time when the prompt was opened */
 };
 
-void time_range_forget(
-    struct time_range *t); /* back to now, because the history has started again */
+/* Back to now, also from a pause, because the history has started again. */
+void time_range_forget(struct time_range *t);
 /* [from_s, to_s), complete seconds of the history. */
 void time_range_set(struct time_range *t, uint64_t from_s, uint64_t to_s);
 bool time_range_key(struct time_range *t, struct dialog *d, struct message *m, enum action act,

@@ -103,6 +103,18 @@ def test_hlog_is_read_back():
             assert close(quantile(cells, q), r[key]), (name, key, quantile(cells, q), r[key])
 
 
+def test_a_log_of_intervals_has_no_summary():
+    """It would count each call again: a reader adds up the lines."""
+    path = os.path.join(kp.scratch(), "intervals.hlog")
+    with workload_node(25) as n:
+        n.eval("workload:load(2,5)")
+        k = kp.run("--batch", "-d", "1s", "-n", "3", "--format", "hlog", "-o", path, *tiers("request/1"), "-i", RULE, n.name, deadline_s=60)
+        assert k.proc.returncode == 0, k.saw()
+    with open(path) as f:
+        starts = [float(x.split(",")[1]) for x in f if x.startswith("Tag=request,")]
+    assert len(starts) > 1 and all(a < b for a, b in zip(starts, starts[1:])), "starts of the lines: %s" % starts
+
+
 READER = """
 const hdr = require('hdr-histogram-js'), fs = require('fs');
 const out = {};

@@ -81,7 +81,7 @@ def test_attaching_while_the_code_server_hangs(otp):
         clean(n)
 
 
-@kp.each("SIGTERM", "SIGHUP")
+@kp.each("SIGTERM", "SIGHUP", "SIGQUIT")
 def test_signals(name):
     with workload_node(25) as n:
         k = under_load(n)

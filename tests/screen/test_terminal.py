@@ -24,7 +24,7 @@ def test_draws_and_quits(term, locale, size):
         kp.until(3, lambda: top.node.left_behind() == "", what=lambda: top.node.left_behind())
 
 
-@kp.each("SIGTERM", "SIGHUP", "SIGINT")
+@kp.each("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT")
 def test_signal_leaves_a_sane_terminal(name):
     with Top() as top:
         top.ready()

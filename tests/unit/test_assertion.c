@@ -82,6 +82,10 @@ static void judges(void **state)
     assert_false(holds("idle.p99<1s", s, NULL, why));
     assert_non_null(strstr(why, "no call"));
     assert_true(holds("idle.count<1", s, NULL, why));
+    /* A value that is not known (here: times in mailboxes are not measured) is no value. */
+    assert_false(holds("db.mbox_p99<1s", s, NULL, why));
+    assert_string_equal(why, "the run has no mbox_p99_us of db");
+    assert_false(holds("db.mbox_p99>1s", s, NULL, why));
     assert_false(holds("db.p99<+10%", s, NULL, why));
     assert_non_null(strstr(why, "--baseline"));
     fake_free(f);

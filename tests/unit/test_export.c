@@ -801,6 +801,18 @@ static void what_was_chosen_is_told(void **state)
     export_slow(&b, s, &then);
     assert_non_null(strstr(b.data, ", containing \"db\", ended after 2026-11-21T03:03:55.000Z to "
                                    "2026-11-21T03:03:56.000Z; times in microseconds\n"));
+    /* an earlier time range is not of now */
+    s->time.history = true;
+    s->time.from_s = 3000;
+    s->time.to_s = 3900;
+    buf_release(&b);
+    b = write_as(s, EXPORT_JSON, true);
+    assert_non_null(strstr(
+        b.data,
+        "\"range\":{\"from\":\"2026-11-21T02:47:25.000Z\",\"to\":\"2026-11-21T03:02:25.000Z\"}"));
+    buf_release(&b);
+    b = write_as(s, EXPORT_CSV, true);
+    assert_non_null(strstr(b.data, "\n2026-11-21T03:02:25.000Z,"));
     buf_release(&b);
     fake_free(f);
 }

@@ -226,6 +226,10 @@ static void any_window_can_be_typed(void **state)
     assert_int_equal(l.end_s, 0);
     assert_true(picture_has(&c, "no history for this time"));
     look_after("<Esc>");
+    l = look_after("c00:10<Enter>"); /* a single time, before the history */
+    assert_int_equal(l.end_s, 0);
+    assert_true(picture_has(&c, "no history for this time"));
+    look_after("<Esc>");
     look_after("c4 moons<Enter>");
     assert_true(picture_has(&c, "invalid time"));
     assert_true(picture_has(&c, "4 moons"));
@@ -240,6 +244,16 @@ static void paused_stays_at_its_moment(void **state)
     assert_int_equal(look_after("H").end_s, 4000);
     assert_int_equal(look_after("").heat_end_s, 4000);
     assert_int_equal(look_after("p").end_s, 0);
+}
+
+/* The reset is visible at once. The time of the pause is of seconds that no longer exist. */
+static void a_reset_ends_a_pause(void **state)
+{
+    (void)state;
+    look_after("p");
+    assert_true(picture_has(&c, "PAUSED"));
+    assert_int_equal(look_after("zy").end_s, 0);
+    assert_false(picture_has(&c, "PAUSED"));
 }
 
 static void the_map_says_what_it_needs(void **state)
@@ -624,6 +638,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(back_and_forth_by_a_window, setup, teardown),
         cmocka_unit_test_setup_teardown(the_run_has_no_moment_before, setup, teardown),
         cmocka_unit_test_setup_teardown(any_window_can_be_typed, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_reset_ends_a_pause, setup, teardown),
         cmocka_unit_test_setup_teardown(paused_stays_at_its_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(the_map_says_what_it_needs, setup, teardown),
         cmocka_unit_test_setup_teardown(now_is_of_the_map_too, setup, teardown),
