@@ -87,7 +87,8 @@ walked(Walker) ->
     Ref = erlang:monitor(process, Walker),
     receive {'DOWN', Ref, _, _, _} -> ok after ?WALKER_MS -> erlang:demonitor(Ref, [flush]), ok end.
 
-%% Ends a walk, if there is one: it changes no more flags, nor does the process that clears them for it.
+%% Ends a walk, if there is one: it changes no more flags, nor does the process that clears them for it (if that one begins at this
+%% moment, it ends by its link, soon).
 -spec stop(none | pid()) -> ok.
 stop(none) ->
     ok;
@@ -149,9 +150,11 @@ each_cleared(Own, Skip) ->
 %% garbage collections, which stop a scheduler for 12 ms if there are 200,000 processes.
 -spec fold(fun((pid(), Acc) -> Acc), Acc) -> Acc.
 fold(F, Acc0) ->
+    {priority, Priority} = process_info(self(), priority),
     {Source, Pids} = kprof_pids:source(?LIST),
     Acc = fold(F, Acc0, kprof_pids:some(Source), slice()),
     kprof_pids:stop(Pids),
+    process_flag(priority, Priority),
     Acc.
 
 fold(_, Acc, {[], _}, _) ->
@@ -162,7 +165,12 @@ fold(F, Acc0, {Pids, Source}, Slice0) ->
 
 fold_of(F, Acc, [P | Ps], Left, Slice) when Left > 0 -> fold_of(F, F(P, Acc), Ps, Left - 1, Slice);
 fold_of(_, Acc, [], _, Slice) -> {Acc, Slice};
-fold_of(F, Acc, Ps, _, Slice) -> fold_of(F, Acc, Ps, ?PIECE, rest(Slice)).
+fold_of(F, Acc, Ps, _, Slice) -> fold_of(F, Acc, Ps, ?PIECE, rest_of_walk(Slice)).
+
+%% After ?PATIENT_MS its turns are as long as the VM lets them be, so it must not be preferred to the node's own processes.
+rest_of_walk({Began, _} = Slice) ->
+    now_us() - Began > ?PATIENT_MS * 1000 andalso process_info(self(), priority) =:= {priority, high} andalso process_flag(priority, normal),
+    rest(Slice).
 
 %% A slice of work: the worker calls rest/1 every few steps.
 -spec slice() -> slice().
@@ -179,16 +187,11 @@ rest({Began, Since} = Slice, Us) ->
     Now = now_us(),
     if
         Now - Since < Us -> Slice;
-        Now - Began > ?PATIENT_MS * 1000 ->
-            lowered(),
-            {Began, Now};
+        Now - Began > ?PATIENT_MS * 1000 -> {Began, Now};
         true ->
             yield(),
             {Began, now_us()}
     end.
-
-%% Its turns are now as long as the VM lets them be, so it must not be preferred to the node's own processes.
-lowered() -> process_info(self(), priority) =:= {priority, high} andalso process_flag(priority, normal).
 
 %% Lets others run, also at high priority: a yield there lets only processes of that priority run.
 -spec yield() -> true.

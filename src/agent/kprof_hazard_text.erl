@@ -36,9 +36,9 @@ upper(Id) -> string:uppercase(atom_to_list(Id)).
 %% Avoided on every VM, so not reported for this one.
 always(Use) -> lists:member(Use, [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers, sample_memory, session_drop]).
 
-%% False: not reported at attach: some uses of stack samples, the process table, polls, details and VM events, which count or
-%% report what they leave out.
-used(Use) -> not lists:member(Use, [detail, gc_flags, sample_queue, sample_large, vm_events]).
+%% False: not reported at attach: some uses of stack samples, the process table, polls and VM events, which count or report what
+%% they leave out, and garbage collections in detailed requests.
+used(Use) -> not lists:member(Use, [gc_flags, sample_queue, sample_large, vm_events]).
 
 %% {What is avoided, Upstream report}.
 text(a1) -> {"trace tokens are removed one by one, not reset", "PR 7651"};

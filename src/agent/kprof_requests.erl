@@ -123,8 +123,8 @@ counted(Ref, Ix, {MFA, Before, Session}, #s{session = Session} = S) ->
     kprof_tracing:flush(S),
     Seen = in_requests(Calls, watched(Ix, S) * kprof_sampling:in_force(S), S),
     kprof_link:answer(Ref, {called, Calls, Seen, Calls - Seen}, S1);
-counted(Ref, _, _, S) -> % the session of the counter has ended, and its counters with it
-    kprof_link:answer(Ref, {error, held, ?NOT_TRACED}, S).
+counted(Ref, _, _, S) -> % and its counters with it
+    kprof_link:answer(Ref, {error, held, <<"not counted: the trace session ended meanwhile; ask again">>}, S).
 
 %% Tracing for a part of the time: the estimate of a single second can be wrong by half.
 in_requests(Calls, Estimate, S) ->

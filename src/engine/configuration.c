@@ -139,10 +139,11 @@ int engine_identity(struct engine *g, const char *rule, struct err *e)
     if (strlen(rule) >= sizeof g->configuration.wanted.identity)
         return err_set(e, "the identity rule is longer than %zu bytes",
                        sizeof g->configuration.wanted.identity - 1);
+    if (strcmp(g->configuration.wanted.identity, rule) != 0)
+        stream_new_rule(g->stream);
     snprintf(g->configuration.wanted.identity, sizeof g->configuration.wanted.identity, "%s", rule);
     g->configuration.rule_said[0] = 0;
     core_set_identity(g->core, rule[0] != 0);
-    stream_new_rule(g->stream);
     configuration_push(g);
     g->configuration.identity_gen = g->configuration.rule_gen = g->configuration.gen;
     return 0;

@@ -113,8 +113,9 @@ void control_alive(struct control *c);
  * or the connection of the request is lost (a later connection does not answer it). A newer
  * completion replaces the text of one in the queue, and both get one answer. CONTROL_TRIP, with the
  * reason in text, is sent before all other requests and does not wait for the pending answer.
- * CONTROL_TRIP and CONTROL_NO_CAPTURE have a result (a RESULT_TROUBLE) only when they fail. A
- * request without a connection waits for the next connection. */
+ * CONTROL_TRIP and the ends (CONTROL_NO_CAPTURE, CONTROL_NO_PROCESSES, CONTROL_NO_FULL) have a
+ * result (a RESULT_TROUBLE) only when they fail; none if the connection was lost, because then they
+ * are not needed. A request without a connection waits for the next connection. */
 uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
                      const uint64_t *pids, size_t n);
 /* lines: as described at the request (enum control_ask). The answer's ix is tag. */

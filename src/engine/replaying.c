@@ -68,7 +68,7 @@ static void take_meta(struct engine *g, const uint8_t *bytes, size_t n)
     }
     core_set_entry(g->core, m.tiers.entry);
     core_set_identity(g->core, m.tiers.has_identity);
-    stream_new_rule(g->stream);
+    stream_new_rule(g->stream); /* perhaps: a recording tells only that something was changed */
     core_set_returns(g->core, m.tiers.returns);
     core_set_release(g->core, m.otp);
     g->configuration.wanted.lean = m.tiers.returns == RETURNS_LEAN;

@@ -38,7 +38,7 @@ enum decode_result { DECODE_EVENT, DECODE_SKIP, DECODE_BAD };
 void decoder_init(struct decoder *d, struct intern *names);
 void decoder_release(struct decoder *d);
 /* Another rule makes the identities from now on: it gets half of the room that is left for
- * identities. */
+ * identities. In a replay, each change of the configuration counts as another rule. */
 void decoder_new_rule(struct decoder *d);
 /* Fills *ev except weight. */
 enum decode_result decode_message(struct decoder *d, struct etf *c, struct event *ev);

@@ -593,16 +593,16 @@ helpers(W) ->
         undefined -> []
     end.
 
-%% The priority of a process whose walk has taken a second, and of one that has taken a millisecond.
-long_walk() -> {priority_after(1000000), priority_after(1000)}.
-
-priority_after(Us) ->
+%% The priorities of a process of high priority in a walk that takes more than 0.5 s, and after it.
+long_walk() ->
     {P, Ref} = spawn_opt(fun() ->
-        Now = erlang:monotonic_time(microsecond),
-        kprof_flags:rest({Now - Us, Now - 1000}),
-        exit(process_info(self(), priority))
+        Seen = kprof_flags:fold(fun(_, none) -> spin_until(now_ms() + 600), []; (_, Before) -> lists:usort([priority() | Before]) end, none),
+        exit({Seen, priority()})
     end, [monitor, {priority, high}]),
-    receive {'DOWN', Ref, _, P, {priority, Priority}} -> Priority end.
+    receive {'DOWN', Ref, _, P, Result} -> Result end.
+
+priority() -> element(2, process_info(self(), priority)).
+spin_until(Ms) -> now_ms() < Ms andalso spin_until(Ms).
 
 %% The most words that a garbage collection left on the heap of a process that asks N processes, and the others.
 walked_heap(N) ->

@@ -70,6 +70,7 @@ result() {
     counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$work/$1.out")
     if [ -z "$counts" ]; then
         echo "FAIL OTP $1: the tester ended early"
+        [ -z "${KPROF_FAILED:-}" ] || echo "not again: $1: the tester ended early" >>"$KPROF_FAILED"
         failed=$((failed + 1))
     else
         set -- $counts

@@ -483,13 +483,6 @@ def one(world, mishap, rng):
     return time.monotonic() - r.began
 
 
-def failed_once(otp, mishap):
-    """For check.py, which repeats it alone."""
-    if os.environ.get("KPROF_FAILED"):
-        with open(os.environ["KPROF_FAILED"], "a") as f:
-            f.write("%d %s\n" % (otp, mishap))
-
-
 def again():
     """{otp: [failures]} to repeat, or None."""
     if not os.environ.get("KPROF_ONLY"):
@@ -513,9 +506,9 @@ def run(otp, a, names):
             took = one(world, mishap, own)
             passed += 1
             print("ok   OTP %d round %d %s (%.1f s)" % (otp, i + 1, mishap.__name__, took), flush=True)
-        except Exception:
+        except Exception as e:
             failed += 1
-            failed_once(otp, mishap.__name__)
+            kp.note_failure("%d %s" % (otp, mishap.__name__), isinstance(e, kp.Harm) or kp.crashed())
             print("FAIL OTP %d round %d %s: chaos.py --otp %d --seed %d --rounds %d" % (otp, i + 1, mishap.__name__, otp, a.seed, i + 1))
             traceback.print_exc(limit=-4, file=sys.stdout)
             sys.stdout.flush()

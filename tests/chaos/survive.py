@@ -25,7 +25,7 @@ from survive_ways import COUNTED, LATER_S, WAYS, Round, without  # noqa: E402
 BEGIN, END = "<!-- survive: made by make survive -->", "<!-- survive: end -->"
 
 
-class Died(Exception):
+class Died(kp.Harm):
     """The node has crashed."""
 
 
@@ -111,13 +111,6 @@ class World:
         return "%s, %s" % (way.__name__, r.end_word), wrong
 
 
-def noted(otp, number):
-    """For check.py, which repeats it alone."""
-    if os.environ.get("KPROF_FAILED"):
-        with open(os.environ["KPROF_FAILED"], "a") as f:
-            f.write("%d %d\n" % (otp, number + 1))
-
-
 def rounds_of(otp, a):
     if not os.environ.get("KPROF_ONLY"):
         return range(a.first - 1, a.rounds)
@@ -142,7 +135,7 @@ def run(otp, a):
             print("ok   OTP %d round %d %s (%.1f s)" % (otp, i + 1, what, time.monotonic() - began), flush=True)
             continue
         failed += 1
-        noted(otp, i)
+        kp.note_failure("%d %d" % (otp, i + 1), any(n == i + 1 for n, _ in deaths))
         print("FAIL OTP %d round %d %s: survive.py --otp %d --seed %d --rounds %d --from %d\n%s" % (
             otp, i + 1, what, otp, a.seed, i + 1, i + 1, wrong), flush=True)
         if len(deaths) >= a.deaths or failed >= 10 * a.deaths:

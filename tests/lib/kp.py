@@ -38,6 +38,21 @@ class Timeout(AssertionError):
     pass
 
 
+class Harm(AssertionError):
+    """A node was hurt. That it is not when the test runs again proves nothing, so check.py does not repeat the test."""
+
+
+FINAL = "not again: "  # before the name of such a test (tests/tools/check.py; tests/agent/run.sh)
+
+
+def note_failure(name, harm=False):
+    """For check.py, which repeats the test alone."""
+    path = os.environ.get("KPROF_FAILED")
+    if path:
+        with open(path, "a") as f:
+            f.write((FINAL if harm else "") + name + "\n")
+
+
 def until(deadline_s, fn, every_s=0.02, what=None):
     """Calls fn until it returns a true value, and returns that value. Fails after the deadline."""
     end = time.monotonic() + patient(deadline_s)
@@ -151,6 +166,11 @@ def epmd():
                                          stderr=subprocess.DEVNULL).returncode == 0, what="epmd answers")
 
 
+def crashed():
+    """The nodes that ended by a signal of a crash."""
+    return [n.name for n in Node._started if n.proc.poll() in (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGFPE, -signal.SIGILL)]
+
+
 def otp_versions():
     """The OTP releases that can be started here. 25 stands for the host's release, whatever it is."""
     found = [25]
@@ -167,7 +187,7 @@ NO_SPINNING = ["+sbwt", "none", "+sbwtdcpu", "none", "+sbwtdio", "none"]
 class Node:
     """A node on 127.0.0.1. kp_target reads its stdin, so `eval` does not use distribution."""
 
-    _count = 0
+    _count, _started = 0, []
 
     def __init__(self, otp=25, cookie=COOKIE, short=False, name=None, args=(), wait=True, dump=False, host=None,
                  v6=False, fixed_port=None, spin=False):
@@ -219,6 +239,7 @@ class Node:
             until(20, lambda: self.fixed_port or self.registered(), what=lambda: "node %s in epmd; its output: %s" % (self.name, self.said()))
 
     def _run(self, argv, env):
+        Node._started.append(self)
         self.output = []
         self._answers = []
         self._news = threading.Condition()
@@ -245,7 +266,7 @@ class Node:
                 raise Timeout("node %s gave no answer in %s s; its output: %s" % (self.name, patient(deadline_s), self.said()))
             answer = self._answers[0]
             if answer is None:
-                raise AssertionError("node %s has ended; its output: %s" % (self.name, self.said()))
+                raise Harm("node %s has ended; its output: %s" % (self.name, self.said()))
             self._answers.pop(0)
         answer = json.loads(answer)
         if "error" in answer:

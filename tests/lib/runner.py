@@ -61,13 +61,6 @@ def only():
         return set(f.read().splitlines())
 
 
-def note_failure(label):
-    path = os.environ.get("KPROF_FAILED")
-    if path:
-        with open(path, "a") as f:
-            f.write(label + "\n")
-
-
 def run_one(label, fn, args):
     """Runs a test and prints its result: "passed", "failed" or "skipped"."""
     began = time.monotonic()
@@ -78,8 +71,8 @@ def run_one(label, fn, args):
     except kp.Skip as e:
         print("skip %s: %s" % (label, e))
         return "skipped"
-    except Exception:
-        note_failure(label)
+    except Exception as e:
+        kp.note_failure(label, isinstance(e, kp.Harm) or kp.crashed())
         print("FAIL %s (%.1f s)" % (label, time.monotonic() - began))
         traceback.print_exc(limit=-4, file=sys.stdout)
         return "failed"

@@ -74,7 +74,8 @@ def clean(s):
         kp.until(LATER_S, look, 0.2)
     except kp.Timeout:
         raise Wrong("left on the node: %s" % last[0][:1000]) from None
-    demand(s.lives(), "the server died: " + ("" if s.lives() else s.last_words()))
+    if not s.lives():
+        raise kp.Harm("the server died: " + s.last_words())
 
 
 def named(final):
@@ -159,7 +160,7 @@ class Run:
     def __init__(self, cls, otp, o, count):
         self.s, self.otp, self.o, self.count = cls(Place(otp)), otp, o, count
         self.label = "%s, OTP %d" % (cls.name, otp)
-        self.rows = []
+        self.rows, self.harm = [], False
 
     def check(self, what, fn, *args):
         """Runs a check, prints its result, and returns whether it passed."""
@@ -167,6 +168,7 @@ class Run:
             said = fn(*args)
         except (Wrong, AssertionError) as e:
             self.count["failed"] += 1
+            self.harm |= isinstance(e, kp.Harm)
             print("FAIL %s: %s: %s" % (self.label, what, e), flush=True)
             return False
         self.count["passed"] += 1
@@ -298,12 +300,6 @@ def chosen(label):
         return label in f.read().splitlines()
 
 
-def note_failure(label):
-    if os.environ.get("KPROF_FAILED"):
-        with open(os.environ["KPROF_FAILED"], "a") as f:
-            f.write(label + "\n")
-
-
 def try_one(name, otp, o, count):
     """The rows of its table."""
     label, before = "%s %d" % (name, otp), count["failed"]
@@ -313,14 +309,15 @@ def try_one(name, otp, o, count):
     except kp.Skip as e:
         count["skipped"] += 1
         print("skip %s: %s" % (run.label, e), flush=True)
-    except Exception:
+    except Exception as e:
         count["failed"] += 1
+        run.harm |= isinstance(e, kp.Harm)
         print("FAIL %s:" % run.label, flush=True)
         traceback.print_exc(limit=-4, file=sys.stdout)
     finally:
         kp.clean_up()
     if count["failed"] > before:
-        note_failure(label)
+        kp.note_failure(label, run.harm)
     return run.rows
 
 

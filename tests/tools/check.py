@@ -6,7 +6,9 @@ other. A suite prints a last line `N passed, N failed[, N skipped]`; a suite wit
 
 The lanes share the machine, so a test may fail because of the load. Failed tests run once more at the end, alone. The
 report says which tests failed again and which passed only alone. For this, a suite appends the name of each failed test
-to the file KPROF_FAILED, and runs only the tests in the file KPROF_ONLY if that is set.
+to the file KPROF_FAILED, and runs only the tests in the file KPROF_ONLY if that is set. A name that begins with FINAL is
+of a test that has hurt a node, or whose tester has ended: whether this happens again does not matter, so it counts as
+failed.
 """
 import os
 import re
@@ -14,6 +16,9 @@ import subprocess
 import sys
 import threading
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from kp import FINAL  # noqa: E402
 
 DIR = "build/check"
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
@@ -79,16 +84,20 @@ class Suite:
 
     def again(self):
         """Runs the failed tests again, alone."""
-        names = self.still = read(self.failures).splitlines()
-        if not names or len(names) > MOST_AGAIN:
+        self.still = read(self.failures).splitlines()
+        final = [n for n in self.still if n.startswith(FINAL)]
+        names = [n for n in self.still if n not in final]
+        if not names or len(self.still) > MOST_AGAIN:
             return
+        with open(self.failures, "w") as f:
+            f.writelines(n + "\n" for n in names)
         log, failures = self.log + ".again", self.failures + ".again"
         passed, failed, _, took, _ = self.make(log, failures, only=self.failures)
         still = read(failures).splitlines()
         if failed and not still:
             still = names
-        self.still = still
         self.alone = [n for n in names if n not in still]
+        still = self.still = final + still
         say("check-%s again, alone: %d passed, %d failed   %d s" % (self.name, passed, failed, took))
         if failed:
             say("\n".join(read(log).splitlines()[-120:]))

@@ -616,6 +616,8 @@ static void too_many_names_are_named_by_their_shape(void **state)
     struct err e = {{0}};
     core_limits_default(&limits);
     g->names = intern_new(1000, 100000);
+    g->ring = ring_new(4, sizeof(struct event));
+    g->stream = stream_new(g->ring, g->names);
     g->core = core_new(&limits, g->names);
     g->hooks.message = on_any_message;
     assert_int_equal(core_tier_add(g->core, "web", "m:f/1"), 0);
@@ -645,6 +647,8 @@ static void too_many_names_are_named_by_their_shape(void **state)
     assert_int_equal(engine_identity_template(g, &e), 0);
     assert_string_equal(engine_rule(g), "m:f/1 path(arg(1))");
     identity_template_release(g);
+    stream_free(g->stream);
+    ring_free(g->ring);
     core_free(g->core);
     intern_free(g->names);
     free(g);
