@@ -78,7 +78,8 @@ static void judge(struct batch *b, const struct snapshot *s)
     }
 }
 
-/* A reader of a histogram log adds up its lines: those of the intervals already have these calls. */
+/* A reader of a histogram log adds up its lines: those of the intervals already have these calls.
+ */
 static bool counts_twice(const struct batch *b, bool final)
 {
     return b->o->format == EXPORT_HLOG && final && !b->first;
