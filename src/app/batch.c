@@ -365,8 +365,8 @@ int run_batch(const struct options *o, const struct conn_target *t)
     status = rc < 0 || *config_refused(&b) ? 1 : b.broken ? 3 : 0;
 out:
     if (b.fd > STDOUT_FILENO &&
-        output_close(b.fd, o->output, e.text[0] ? &(struct err){{0}} : &e) < 0)
-        status = status == 0 ? 1 : status;
+        output_close(b.fd, o->output, 0, e.text[0] ? &(struct err){{0}} : &e) < 0 && status == 0)
+        status = 1;
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);
     if (run_end(b.g, t) < 0 && status == 0)

@@ -41,9 +41,7 @@ int flame_file_write(const struct stack_view *v, const char *path, enum output_m
     struct to_file to = {.fd = output_open(path, mode, e), .path = path, .e = e};
     if (to.fd < 0)
         return -1;
-    int rc = stacks_write(v, f, how, write_piece, &to) ? 0 : -1;
-    if (close(to.fd) < 0 && rc == 0)
-        rc = err_set(e, "cannot write %s: %s", path, strerror(errno));
+    int rc = output_close(to.fd, path, stacks_write(v, f, how, write_piece, &to) ? 0 : -1, e);
     errno = 0;
     return rc;
 }

@@ -11,7 +11,6 @@
 #include <kprof/export/export_processes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Shows an error of the system or the node as a message. */
 static void tell(struct live *l, int rc, const struct err *e)
@@ -155,8 +154,8 @@ static void export_to(struct live *l, const struct intent *in)
     }
     buf_init(&text, 0);
     contents(l, in, &text);
-    bool ok = output_write(fd, in->text, text.data, text.len, &e) == 0;
-    ok = output_close(fd, in->text, ok ? &e : &(struct err){{0}}) == 0 && ok;
+    int rc = output_write(fd, in->text, text.data, text.len, &e);
+    bool ok = output_close(fd, in->text, rc, &e) == 0;
     snprintf(line, sizeof line, "written to %.300s", in->text);
     ui_message(l->ui, ok ? line : e.text, !ok);
     buf_release(&text);

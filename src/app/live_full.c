@@ -6,7 +6,6 @@
 #include <kprof/export/call_text.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FRESH_NS 250000000u
 #define TEXT     ".txt"
@@ -93,10 +92,8 @@ bool live_full_export(struct ui *u, const struct intent *in)
         return true;
     }
     bool ok = to.fd >= 0 && call_text_write(t, &hide, write_piece, &to);
-    if (to.fd >= 0 && close(to.fd) < 0 && ok) {
-        err_set(&e, "cannot write %s: %s", in->text, strerror(errno));
-        ok = false;
-    }
+    if (to.fd >= 0)
+        ok = output_close(to.fd, in->text, ok ? 0 : -1, &e) == 0;
     snprintf(line, sizeof line, "written to %.300s", in->text);
     ui_message(u, ok ? line : e.text, !ok);
     return true;

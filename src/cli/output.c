@@ -92,9 +92,14 @@ int output_write(int fd, const char *path, const void *bytes, size_t n, struct e
     return 0;
 }
 
-int output_close(int fd, const char *path, struct err *e)
+int output_close(int fd, const char *path, int rc, struct err *e)
 {
-    return close(fd) < 0 ? cannot(path, e) : 0;
+    int why = errno;
+
+    if (close(fd) < 0 && rc == 0)
+        return cannot(path, e);
+    errno = why;
+    return rc;
 }
 
 int output_replace(const char *path, const void *bytes, size_t n, struct err *e)
@@ -109,9 +114,7 @@ int output_replace(const char *path, const void *bytes, size_t n, struct err *e)
     fd = output_open(beside, OUTPUT_OVER, e);
     if (fd < 0)
         return -1;
-    rc = output_write(fd, beside, bytes, n, e);
-    if (output_close(fd, beside, rc == 0 ? e : &(struct err){{0}}) < 0)
-        rc = -1;
+    rc = output_close(fd, beside, output_write(fd, beside, bytes, n, e), e);
     if (rc == 0 && rename(beside, path) < 0)
         rc = cannot(path, e);
     if (rc < 0)

@@ -8,7 +8,6 @@
 #include <kprof/cli/xdg_path.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static void string(struct buf *out, const char *s)
 {
@@ -109,11 +108,8 @@ int profile_save(const struct options *o, const char *name, bool over, struct er
     } else {
         int fd = output_open(path, OUTPUT_NEW, e);
         rc = fd < 0 ? -1 : output_write(fd, path, text.data, text.len, e);
-        why = errno;
-        if (fd >= 0 && output_close(fd, path, rc == 0 ? e : &(struct err){{0}}) < 0)
-            rc = -1;
-        else
-            errno = why;
+        if (fd >= 0)
+            rc = output_close(fd, path, rc, e);
     }
     why = errno;
     buf_release(&text);

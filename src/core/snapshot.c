@@ -83,6 +83,11 @@ uint64_t snapshot_wall_ns(const struct snapshot *s, uint64_t sec)
     return s->time.zero_wall_ns + sec * CLOCK_SEC_NS;
 }
 
+uint64_t snapshot_end_wall_ns(const struct snapshot *s)
+{
+    return s->time.history ? snapshot_wall_ns(s, s->time.to_s) : s->wall_ns;
+}
+
 enum { NAMES_MANY = 16, WINDOW_LEAST_S = 5 };
 
 uint32_t snapshot_names_once(const struct snapshot *s)

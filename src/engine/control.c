@@ -331,16 +331,23 @@ static struct session *attach(struct control *c, bool first, int delay_ms)
     return s;
 }
 
-/* Lock held; frees a. If a trip, or the end of a capture, of the process table or of a full trace
- * comes after its session, nothing is reported: they ended with it. */
+/* Lock held; frees a. */
 static void refuse(struct control *c, struct control_job *a, const char *why)
 {
-    bool over =
-        strcmp(why, GONE) == 0 && (a->what == CONTROL_TRIP || a->what == CONTROL_NO_CAPTURE ||
-                                   a->what == CONTROL_NO_PROCESSES || a->what == CONTROL_NO_FULL);
+    add_result(c, control_refuse(a, why));
+    control_job_free(a);
+}
 
-    if (!over)
-        add_result(c, control_refuse(a, why));
+/* The same for a request whose session has ended. If that was a trip, or the end of a capture, of
+ * the process table or of a full trace, nothing is reported: these have ended, too. */
+static void gone(struct control *c, struct control_job *a)
+{
+    struct result *r = control_refuse(a, GONE);
+
+    if (r->kind == RESULT_TROUBLE)
+        result_release(r);
+    else
+        add_result(c, r);
     control_job_free(a);
 }
 
@@ -352,7 +359,7 @@ static void down(struct control *c)
     c->up = NULL;
     c->up_number = 0;
     while ((a = control_queue_take_old(&c->queue)))
-        refuse(c, a, GONE);
+        gone(c, a);
 }
 
 /* False: the session was lost; why is set. True: control_finish has ended it. */
@@ -454,7 +461,7 @@ static uint64_t put_ask(struct control *c, struct control_job *a)
     a->session = c->known;
     pthread_mutex_lock(&c->lock);
     if (a->session && a->session != c->up_number) {
-        refuse(c, a, GONE);
+        gone(c, a);
     } else if (a->what == CONTROL_TRIP && c->up && agent_request_trip_urged(c->up, a->text)) {
         control_job_free(a); /* the thread waits for another answer, and sends this at once */
         taken = true;

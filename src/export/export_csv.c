@@ -57,8 +57,7 @@ static void disturbed(struct buf *out, const struct snapshot *s)
 static void session(struct buf *out, const struct snapshot *s)
 {
     char at[40];
-    clock_format_wall(s->time.history ? snapshot_wall_ns(s, s->time.to_s) : s->wall_ns, at,
-                      sizeof at);
+    clock_format_wall(snapshot_end_wall_ns(s), at, sizeof at);
     buf_addf(out, "%s,", at);
     export_csv_quoted(out, s->node.name);
     buf_addf(out, ",%.3f,%.3f,%s,%s,%" PRIu32 ",%s,%" PRIu64, s->elapsed_s, s->window_s,

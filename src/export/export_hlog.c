@@ -219,8 +219,7 @@ static void remarks(struct buf *out, const struct snapshot *s)
 
 void export_hlog(struct buf *out, const struct snapshot *s, bool first)
 {
-    uint64_t end_ns = s->time.history ? snapshot_wall_ns(s, s->time.to_s) : s->wall_ns;
-    double end_s = (double)end_ns / 1e9;
+    double end_s = (double)snapshot_end_wall_ns(s) / 1e9;
     if (first)
         head(out, s);
     remarks(out, s);

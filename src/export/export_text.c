@@ -40,9 +40,8 @@ static void time_range(struct buf *out, const struct snapshot *s)
 {
     char from[40], to[40];
 
-    clock_format_wall(s->time.zero_wall_ns + s->time.from_s * UINT64_C(1000000000), from,
-                      sizeof from);
-    clock_format_wall(s->time.zero_wall_ns + s->time.to_s * UINT64_C(1000000000), to, sizeof to);
+    clock_format_wall(snapshot_wall_ns(s, s->time.from_s), from, sizeof from);
+    clock_format_wall(snapshot_wall_ns(s, s->time.to_s), to, sizeof to);
     buf_addf(out, "range     %s to %s\n", from, to);
 }
 

@@ -229,14 +229,13 @@ relay_killed_beside_others(T) -> isolated(T) andalso beside_others(T).
 
 beside_others(T) ->
     {Leaf, Tier} = {{agent_load, leaf, 1}, {agent_load, tier, 1}},
-    Relay = fun() -> rpc:call(T, erlang, whereis, [kprof_relay_00]) end,
     Counter = fun() -> rpc:call(T, erlang, trace_info, [Leaf, call_count]) end,
     K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     {called, 0, 0, 0} = ask(K, {why, 2}),
     1 = rpc:call(T, erlang, trace_pattern, [Leaf, true, [call_count]]),
     1 = rpc:call(T, erlang, trace_pattern, [Tier, true, [local]]),
     K ! {kp, ?KEY, 4243, {why, 2}},
-    exit(Relay(), kill),
+    exit(whereis(T, relay), kill),
     ?got({ke, relay_died, _}),
     receive {kr, 4243, Answer} -> ?equal(element(2, Answer), held) after ?PATIENCE -> error(no_answer) end,
     ?equal(Counter(), {call_count, 0}),

@@ -198,6 +198,9 @@ part_time_ends_at_once(T) ->
     ?check(length(Seen) > 20),
     ?equal([At - Began || {At, true} <- Seen, At - Began > 1500], []),
     rpc:call(T, agent_load, let_go, [Holder]),
+    detached(T, Workers).
+
+detached(T, Workers) ->
     receive {kr, 1, Receipt} -> ?equal(maps:with([patterns, flags], Receipt), #{patterns => 0, flags => 0}) after ?PATIENCE -> error(no_receipt) end,
     stop_workers(Workers),
     gone(T),
@@ -211,10 +214,7 @@ end_sets_nothing(T) ->
     ?soon(fun() -> not is_traced(T, leaf) end),
     K ! {kp, ?KEY, 1, detach},
     ?equal(clearing(T, now_ms() + 1000, []), []),
-    receive {kr, 1, Receipt} -> ?equal(maps:with([patterns, flags], Receipt), #{patterns => 0, flags => 0}) after ?PATIENCE -> error(no_receipt) end,
-    stop_workers(Workers),
-    gone(T),
-    nothing_left(T).
+    detached(T, Workers).
 
 %% -> the functions with the match spec that clears tokens
 clearing(T, End, Seen) ->

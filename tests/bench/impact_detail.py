@@ -1,11 +1,11 @@
 """Part "detail" of impact.py: what detailed requests cost (--detail), in pairs without and with them: the CPU time of the
 node and the latency of open-loop clients."""
 import impact_clients
+import kp
 from impact_common import median, node, number, ratio, say, table
 
 RATE = 20000
 OFF, ON = "detail_off", "detail_on"
-NO_SPIN = ["+sbwt", "none", "+sbwtdcpu", "none", "+sbwtdio", "none"]  # else idle schedulers hide the difference
 
 
 def pair(n, kind, turn, o):
@@ -25,7 +25,7 @@ def of_node(percent, n):
 def run(otp, o):
     rows = []
     for kind in ("requests", "state"):
-        with node(otp, [*NO_SPIN, *o.erl]) as n:
+        with node(otp, [*kp.NO_SPINNING, *o.erl]) as n:  # idle schedulers that spin hide the difference
             pairs = [pair(n, kind, turn, o) for turn in range(o.reps)]
             added = [of_node(b["node_cpu"] - a["node_cpu"], n) for a, b in pairs]
         reported = [b["cost"] - a["cost"] for a, b in pairs if a["cost"] is not None and b["cost"] is not None]

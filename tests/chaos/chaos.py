@@ -508,7 +508,7 @@ def run(otp, a, names):
             print("ok   OTP %d round %d %s (%.1f s)" % (otp, i + 1, mishap.__name__, took), flush=True)
         except Exception as e:
             failed += 1
-            kp.note_failure("%d %s" % (otp, mishap.__name__), isinstance(e, kp.Harm) or kp.crashed())
+            kp.note_failure("%d %s" % (otp, mishap.__name__), isinstance(e, kp.Harm))
             print("FAIL OTP %d round %d %s: chaos.py --otp %d --seed %d --rounds %d" % (otp, i + 1, mishap.__name__, otp, a.seed, i + 1))
             traceback.print_exc(limit=-4, file=sys.stdout)
             sys.stdout.flush()

@@ -46,11 +46,11 @@ FINAL = "not again: "  # before the name of such a test (tests/tools/check.py; t
 
 
 def note_failure(name, harm=False):
-    """For check.py, which repeats the test alone."""
+    """For check.py, which repeats the test alone, if no node was hurt."""
     path = os.environ.get("KPROF_FAILED")
     if path:
         with open(path, "a") as f:
-            f.write((FINAL if harm else "") + name + "\n")
+            f.write((FINAL if harm or crashed() else "") + name + "\n")
 
 
 def until(deadline_s, fn, every_s=0.02, what=None):

@@ -19,8 +19,9 @@ int output_open(const char *path, enum output_mode m, struct err *e);
 /* Writes all n bytes; -1 with err. After a requested stop it waits at most a second for a reader.
  */
 int output_write(int fd, const char *path, const void *bytes, size_t n, struct err *e);
-/* Closes it: some file systems report only now that bytes were not written. -1 with err. */
-int output_close(int fd, const char *path, struct err *e);
+/* Closes it after a write that returned rc. Returns rc; or, if only this fails, because some file
+ * systems report only now that bytes were not written, -1 with err (and errno). */
+int output_close(int fd, const char *path, int rc, struct err *e);
 /* Replaces the whole content of the file at once: a reader sees the old content or the new one. */
 int output_replace(const char *path, const void *bytes, size_t n, struct err *e);
 

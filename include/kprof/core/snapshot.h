@@ -563,6 +563,8 @@ double snapshot_gap_s(const struct snapshot *s, double from_s, double to_s, enum
 uint32_t snapshot_names_once(const struct snapshot *s);
 /* Returns the wall clock of this machine at second `sec` of the history. */
 uint64_t snapshot_wall_ns(const struct snapshot *s, uint64_t sec);
+/* The same at the end of the window: now, or the end of an earlier time range. */
+uint64_t snapshot_end_wall_ns(const struct snapshot *s);
 /* Writes a pid (serial << 32 | id) as the Erlang shell shows it: "<0.ID.SERIAL>". */
 #define SNAPSHOT_PID_BYTES 32
 void snapshot_pid(uint64_t pid, char out[SNAPSHOT_PID_BYTES]);
