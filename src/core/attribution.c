@@ -77,6 +77,7 @@ static struct attribution relabelled(struct core *c, const struct event *ev, uin
         request_merge_into(c, req, labelled);
     else if (labelled != req && !requests_alias(&c->requests, req, ev->label))
         c->account.anomalies.requests_full++;
+    requests_trim_aliases(&c->requests, req);
     return to_request(c, req, ev->ident);
 }
 

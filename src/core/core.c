@@ -152,6 +152,7 @@ void core_set_entry(struct core *c, uint16_t tier)
 {
     if (c->tiers.entry == tier)
         return;
+    finalize_flush(c); /* a request of the former entry would take the calls of the new one */
     c->tiers.entry = tier;
     c->set_at[ROW_TOTAL].since_ns = c->now_ns;
     part_sums_forget_tier(&c->detail.sums, ROW_TOTAL);

@@ -3,6 +3,7 @@
 #include "state.h"
 
 #include <kprof/base/clock.h>
+#include <math.h>
 #include <stdlib.h>
 
 #define NIL UINT32_MAX
@@ -315,10 +316,18 @@ static uint64_t epoch_of(const struct core *c)
     return seconds(c->now_ns) / EPOCH_S;
 }
 
+static uint64_t part_ns(const struct call *f, uint64_t from_ns, uint64_t until_ns)
+{
+    uint64_t from = f->start_ns > from_ns ? f->start_ns : from_ns;
+    uint64_t until = f->end_ns < until_ns ? f->end_ns : until_ns;
+
+    return until > from ? until - from : 0;
+}
+
 uint64_t mailbox_busy_ns(struct core *c, const struct call *f, uint64_t weight)
 {
     struct mailbox_server *s = f->flags & CALL_ARRIVED ? server_of(&c->mailbox, f->pid) : NULL;
-    uint64_t ns = (f->end_ns - f->start_ns) * weight, epoch = epoch_of(c);
+    uint64_t epoch = epoch_of(c), epoch_ns = epoch * EPOCH_S * CLOCK_SEC_NS;
 
     if (!s || !s->serves)
         return 0;
@@ -327,10 +336,13 @@ uint64_t mailbox_busy_ns(struct core *c, const struct call *f, uint64_t weight)
         s->busy_ns = 0;
         s->epoch = epoch;
     }
-    s->busy_ns += ns;
+    /* Only the part within the time that is shown: a call may be longer than that. */
+    if (epoch)
+        s->busy_before_ns += part_ns(f, epoch_ns - EPOCH_S * CLOCK_SEC_NS, epoch_ns) * weight;
+    s->busy_ns += part_ns(f, epoch_ns, UINT64_MAX) * weight;
     if (!c->mailbox.since_ns)
         c->mailbox.since_ns = f->start_ns;
-    return ns;
+    return (f->end_ns - f->start_ns) * weight;
 }
 
 /* The time of this epoch and the one before in which calls of the tier could be seen. */
@@ -361,8 +373,10 @@ struct mailbox_busiest mailbox_busiest(const struct core *c, uint16_t tier)
             continue;
         uint64_t ns = k->epoch == epoch ? k->busy_ns + k->busy_before_ns : k->busy_ns;
         b.processes++;
-        if (s > SEEN_LEAST_S && (double)ns / 1e9 / s > b.busy)
-            b = (struct mailbox_busiest){k->pid, (double)ns / 1e9 / s, b.processes};
+        /* more than 1 is an effect of sampling */
+        double busy = s > SEEN_LEAST_S ? fmin((double)ns / 1e9 / s, 1) : 0;
+        if (busy > b.busy)
+            b = (struct mailbox_busiest){k->pid, busy, b.processes};
     }
     return b;
 }

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #define CLOSED_BIT 0x80000000u
-enum { CLOSED_PER_OPEN = 2, WAITING_MAX = 16 };
+enum { CLOSED_PER_OPEN = 2 };
+/* Of one request; a forged stream could make walks over more of them long. */
+enum { WAITING_MAX = 4096, ALIASES_MAX = 256 };
 
 static void *reserve(size_t n, size_t bytes)
 {
@@ -94,9 +96,12 @@ uint32_t requests_new(struct requests *t, enum req_state state, uint64_t label)
                                   .last = REQ_NIL,
                                   .entry = REQ_NIL,
                                   .aliases = REQ_NIL,
+                                  .oldest_alias = REQ_NIL,
                                   .next_alias = REQ_NIL,
+                                  .prev_alias = REQ_NIL,
                                   .alias_of = REQ_NIL,
                                   .waits_next = REQ_NIL,
+                                  .waits_prev = REQ_NIL,
                                   .state = (uint8_t)state};
     link_newest(t, at);
     if (label)
@@ -124,17 +129,18 @@ static void unwait(struct requests *t, uint32_t at)
     if (!r->waits)
         return;
     r->waits = false;
-    uint32_t i = requests_waiting(t, r->prev);
-    if (i == at) {
-        if (r->waits_next == REQ_NIL)
-            map_del(&t->by_prev, r->prev);
-        else
-            map_put(&t->by_prev, r->prev, r->waits_next);
+    uint32_t first = requests_waiting(t, r->prev), n = t->req[first].waits_n - 1;
+    if (r->waits_next != REQ_NIL)
+        t->req[r->waits_next].waits_prev = r->waits_prev;
+    if (r->waits_prev != REQ_NIL) {
+        t->req[r->waits_prev].waits_next = r->waits_next;
+    } else if ((first = r->waits_next) == REQ_NIL) {
+        map_del(&t->by_prev, r->prev);
         return;
+    } else {
+        map_put(&t->by_prev, r->prev, first);
     }
-    while (t->req[i].waits_next != at)
-        i = t->req[i].waits_next;
-    t->req[i].waits_next = r->waits_next;
+    t->req[first].waits_n = n;
 }
 
 static void drop(struct requests *t, uint32_t at)
@@ -187,6 +193,22 @@ void requests_free(struct requests *t, uint32_t at, const struct closed_label *r
     drop(t, at);
 }
 
+/* Makes `at` the newest alias of the request `of`. */
+static void put_alias(struct requests *t, uint32_t of, uint32_t at)
+{
+    struct request *r = &t->req[of], *a = &t->req[at];
+
+    a->alias_of = of;
+    a->prev_alias = REQ_NIL;
+    a->next_alias = r->aliases;
+    if (r->aliases != REQ_NIL)
+        t->req[r->aliases].prev_alias = at;
+    else
+        r->oldest_alias = at;
+    r->aliases = at;
+    r->n_aliases++;
+}
+
 bool requests_alias(struct requests *t, uint32_t of, uint64_t label)
 {
     if (!label || map_get(&t->by_label, label) == of)
@@ -194,31 +216,38 @@ bool requests_alias(struct requests *t, uint32_t of, uint64_t label)
     uint32_t at = requests_new(t, REQ_ALIAS, label);
     if (at == REQ_NIL)
         return false;
-    t->req[at].alias_of = of;
-    t->req[at].next_alias = t->req[of].aliases;
-    t->req[of].aliases = at;
+    put_alias(t, of, at);
     return true;
+}
+
+void requests_trim_aliases(struct requests *t, uint32_t of)
+{
+    struct request *r = &t->req[of];
+
+    while (r->n_aliases > ALIASES_MAX) {
+        uint32_t at = r->oldest_alias;
+        r->oldest_alias = t->req[at].prev_alias;
+        t->req[r->oldest_alias].next_alias = REQ_NIL;
+        r->n_aliases--;
+        leave_label(t, at, NULL);
+        drop(t, at);
+    }
 }
 
 void requests_merge(struct requests *t, uint32_t into, uint32_t from)
 {
-    uint32_t last = REQ_NIL;
+    struct request *f = &t->req[from];
 
-    for (uint32_t a = t->req[from].aliases; a != REQ_NIL; a = t->req[a].next_alias) {
-        t->req[a].alias_of = into;
-        last = a;
+    for (uint32_t a = f->oldest_alias, newer; a != REQ_NIL; a = newer) {
+        newer = t->req[a].prev_alias;
+        put_alias(t, into, a);
     }
-    if (last != REQ_NIL) {
-        t->req[last].next_alias = t->req[into].aliases;
-        t->req[into].aliases = t->req[from].aliases;
-        t->req[from].aliases = REQ_NIL;
-    }
+    f->aliases = f->oldest_alias = REQ_NIL;
+    f->n_aliases = 0;
     /* Its slot becomes the alias of its label. */
     unwait(t, from);
     requests_move(t, from, REQ_ALIAS);
-    t->req[from].alias_of = into;
-    t->req[from].next_alias = t->req[into].aliases;
-    t->req[into].aliases = from;
+    put_alias(t, into, from);
 }
 
 uint32_t requests_find(struct requests *t, uint64_t label, const struct closed_label **closed)
@@ -237,17 +266,21 @@ uint32_t requests_find(struct requests *t, uint64_t label, const struct closed_l
 
 void requests_wait(struct requests *t, uint32_t at, uint64_t prev)
 {
-    uint32_t first = map_get(&t->by_prev, prev);
-    unsigned before = 0;
+    uint32_t first = requests_waiting(t, prev);
+    struct request *r = &t->req[at];
 
-    /* More than a few occur only in a forged stream, and unwait walks the chain. */
-    for (uint32_t i = requests_waiting(t, prev); i != REQ_NIL; i = t->req[i].waits_next)
-        if (++before == WAITING_MAX)
-            return;
+    if (first != REQ_NIL && t->req[first].waits_n >= WAITING_MAX)
+        return;
     if (!map_put(&t->by_prev, prev, at))
         return;
-    assert(!t->req[at].waits && first != at);
-    t->req[at].prev = prev;
-    t->req[at].waits = true;
-    t->req[at].waits_next = first == MAP_EMPTY ? REQ_NIL : first;
+    assert(!r->waits && first != at);
+    r->prev = prev;
+    r->waits = true;
+    r->waits_next = first;
+    r->waits_prev = REQ_NIL;
+    r->waits_n = 1;
+    if (first != REQ_NIL) {
+        t->req[first].waits_prev = at;
+        r->waits_n = t->req[first].waits_n + 1;
+    }
 }

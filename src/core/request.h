@@ -36,12 +36,13 @@ struct request {
     uint32_t entry;              /* the entry call; CALL_NIL once the call is finalized */
     uint32_t ident;              /* name id of its identity; 0: not known */
     uint32_t weight;
-    uint32_t aliases; /* first REQ_ALIAS of the request, then next_alias */
-    uint32_t next_alias, alias_of;
-    uint32_t newer, older;    /* neighbors in its list */
-    uint32_t waits_next;      /* requests that wait for the same prev */
-    uint64_t slow_seq;        /* number of its line in the list of slow requests; 0: none */
-    uint64_t omitted_self_ns; /* self time of its calls that are not stored */
+    uint32_t aliases, oldest_alias, n_aliases; /* its REQ_ALIAS, newest first, by next_alias */
+    uint32_t next_alias, prev_alias, alias_of;
+    uint32_t newer, older;           /* neighbors in its list */
+    uint32_t waits_next, waits_prev; /* requests that wait for the same prev */
+    uint32_t waits_n;                /* in the first of them: how many */
+    uint64_t slow_seq;               /* number of its line in the list of slow requests; 0: none */
+    uint64_t omitted_self_ns;        /* self time of its calls that are not stored */
     uint32_t omitted;
     uint8_t trace; /* its position in the slow store, from 1; 0: none yet */
     uint8_t state;
@@ -85,6 +86,9 @@ void requests_move(struct requests *t, uint32_t at, enum req_state to);
  * NULL. */
 void requests_free(struct requests *t, uint32_t at, const struct closed_label *remember);
 bool requests_alias(struct requests *t, uint32_t of, uint64_t label); /* false: full */
+/* A request keeps the newest labels: an entry that calls itself would use up the table otherwise.
+ * A label that was dropped leads to nothing. Not while the aliases of the request are walked. */
+void requests_trim_aliases(struct requests *t, uint32_t of);
 /* Makes all labels and aliases of `from` lead to `into`, and frees `from`. Does not change calls.
  * */
 void requests_merge(struct requests *t, uint32_t into, uint32_t from);

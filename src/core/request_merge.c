@@ -90,6 +90,7 @@ static bool resolve(struct core *c, uint32_t req, unsigned depth)
     if (outer == REQ_NIL || !fits(c, &c->requests.req[outer], r))
         return false;
     request_merge_into(c, outer, req);
+    requests_trim_aliases(&c->requests, outer);
     return true;
 }
 
@@ -120,4 +121,5 @@ void request_merge_waiting(struct core *c, uint32_t req)
             merge_waiting(c, req, c->requests.req[a].label);
         done = first;
     }
+    requests_trim_aliases(&c->requests, req);
 }

@@ -187,7 +187,7 @@ static void on_call(struct core *c, const struct event *ev)
         p = after_drop(c, ev, p);
     if (c->tiers.entry == TIER_NONE)
         to = (struct attribution){.kind = TO_ITSELF, .req = REQ_NIL, .ident = ev->ident};
-    else if (ev->kind == EVENT_ENTRY)
+    else if (ev->kind == EVENT_ENTRY && ev->tier == c->tiers.entry) /* else of a former entry */
         to = attribution_of_entry(c, ev, p);
     else
         to = attribution_of_call(c, ev, p);

@@ -258,6 +258,19 @@ static void busy_is_of_the_time_that_was_traced(void **state)
     done(&f);
 }
 
+/* A call that is longer than the time that is shown: only its part in that time counts. */
+static void busiest_is_not_more_than_all(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    served(&f, 10, 2, 5, 4);
+    served(&f, 11, 12, 15, 4);
+    served(&f, 12, 1000, 1002, 30000);
+    until(&f, 31100);
+    expect_near(row(&f, A, NULL).busiest, (32.002 - 25) / (32.1 - 25));
+    done(&f);
+}
+
 static void busy_is_scaled_by_the_sampling(void **state)
 {
     (void)state;
@@ -481,6 +494,7 @@ int main(void)
         cmocka_unit_test(entry_with_an_old_label),
         cmocka_unit_test(busy),
         cmocka_unit_test(busy_is_of_the_time_that_was_traced),
+        cmocka_unit_test(busiest_is_not_more_than_all),
         cmocka_unit_test(busy_is_scaled_by_the_sampling),
         cmocka_unit_test(processes_that_serve_once),
         cmocka_unit_test(waits_are_in_windows_and_go_with_the_tier),
