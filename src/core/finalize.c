@@ -248,6 +248,11 @@ static void expire(struct core *c, uint32_t req)
             unlink_call(c, at);
         calls_free(&c->calls, at);
     }
+    /* Calls that were drained have added to the shares of their tiers, so the time of the request
+     * must be among that of all requests. */
+    if (r->drained)
+        windows_add_share(&c->windows, ROW_TOTAL, finalize_ident(c, r->ident, r->start_ns),
+                          (c->now_ns - r->start_ns) * r->weight);
     slow_record_expired(c, req);
     account_request_expired(&c->account);
     requests_free(&c->requests, req, &(struct closed_label){.end_ns = c->now_ns, .dead = true});

@@ -406,7 +406,7 @@ static void sum_requests(struct making *m)
 
     for (uint16_t i = 0; i < m->idents && c->tiers.entry != TIER_NONE; i++)
         if (read_one(m, ROW_TOTAL, i))
-            m->requests_ns[i] = m->one.hist.sum_ns;
+            m->requests_ns[i] = (double)m->one.tally.share_ns;
 }
 
 static void add_rows(struct making *m)

@@ -127,6 +127,15 @@ static inline void windows_add(struct windows *w, uint16_t tier, uint16_t ident,
     r->cur.tally.busy_ns += t->busy_ns;
 }
 
+/* Adds to share_ns only. It takes effect with the next call of the row. */
+static inline void windows_add_share(struct windows *w, uint16_t tier, uint16_t ident, uint64_t ns)
+{
+    struct row *r = windows_row(w, tier, ident);
+    if (!r)
+        r = windows_row_new(w, tier, ident);
+    r->cur.tally.share_ns += ns;
+}
+
 uint32_t windows_level_s(int level); /* seconds of a slot */
 uint64_t windows_reach_s(int level); /* seconds of a whole ring */
 const struct slot *windows_slot(const struct windows *w, int level,

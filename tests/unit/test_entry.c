@@ -88,6 +88,33 @@ static void many_workers_are_one_request(void **state)
     done(&f);
 }
 
+/* Of a connection whose entry call does not end: its calls count as they end, so its time must
+ * count, too. */
+static void shares_with_requests_that_expire(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call_id(&f, 0, P1, 1, E, M0, f.create);
+    for (int i = 1; i <= 10; i++) {
+        call(&f, 1000 * i, P1, 1, A, FN_E);
+        ret(&f, 1000 * i + 200, P1, FN_E);
+        until(&f, 1000 * i + 999);
+    }
+    for (int i = 11; i <= 62; i++)
+        until(&f, 1000 * i);
+    call_id(&f, 63000, P2, 2, E, M1, f.create);
+    call(&f, 63001, P2, 2, A, FN_E);
+    ret(&f, 63006, P2, FN_E);
+    ret(&f, 63010, P2, M1);
+    until(&f, 66000);
+    EXPECT_REQUESTS(&f, 2, 1, 0, 1);
+    assert_int_equal(row(&f, A, "create").count, 11);
+    assert_true(row(&f, A, "create").share <= 1);
+    assert_true(row(&f, A, "create").share > 2.0 / 70);
+    assert_true(row(&f, TIER_TOTAL, "create").share == 1);
+    done(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -95,6 +122,7 @@ int main(void)
         cmocka_unit_test(requests_of_the_former_entry_do_not_count),
         cmocka_unit_test(nested_entries_leave_room),
         cmocka_unit_test(many_workers_are_one_request),
+        cmocka_unit_test(shares_with_requests_that_expire),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

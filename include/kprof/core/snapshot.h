@@ -63,9 +63,9 @@ struct snap_row {
     double min_us, mean_us, sd_us, p25_us, p50_us, p75_us, p90_us, p95_us, p99_us, p999_us, max_us;
     double self_us; /* mean self time per call (without nested traced tiers) */
     /* Self time of these calls within their requests, divided by the duration of the requests of
-     * the identity that ended in the window. It is 0..1 over a run, but in a short window it may
-     * exceed 1, because the request of a call may end outside of the window. NAN: no request has
-     * ended, or there is no entry. */
+     * the identity that ended (or were given up) in the window. It is 0..1 over a run, but in a
+     * short window it may exceed 1, because the request of a call may end outside of the window.
+     * NAN: no request has ended, or there is no entry. */
     double share;
     double oldest_open_us; /* age of the oldest call still open; 0: none, or the window ends before
                               now */
