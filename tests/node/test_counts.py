@@ -31,22 +31,21 @@ def test_exact_counts(otp, returns):
         clean(n)
 
 
-@kp.each("again(200,5)", "tail(200,x)", "exceptions(200,x)", "between(200,x)", "nested(200,x)", "late(10,x)")
-def test_shapes(scenario):
+@kp.each(*((o, s) for o in (25, 29) for s in ("again(200,5)", "tail(200,x)", "exceptions(200,x)", "between(200,x)", "nested(200,x)", "late(10,x)")))
+def test_shapes(otp, scenario):
     names = {"again": ["cache/1"], "tail": ["tail_a/1", "tail_b/1"], "exceptions": ["catcher/1", "middle/1", "thrower/1"],
              "between": ["thrower/1"],
              "nested": ["cache/1"], "late": ["late_work/1"]}[scenario.split("(")[0]]
-    for otp in (25, 29) if 29 in kp.otp_versions() else (25,):
-        with workload_node(otp) as n:
-            for returns in ("lean", "full"):
-                want, final, _ = profile(n, scenario, ["request/2"] + names, "--returns", returns)
-                check_rows(want, final)
-                for tier, errors in want.get("errors", {}).items():
-                    assert kp.row(final, tier)["errors"] == errors, (returns, tier, errors, kp.row(final, tier))
-                for tier, late in want.get("late", {}).items():
-                    assert kp.row(final, tier)["late"] == late, (returns, tier, kp.row(final, tier))
-                    assert kp.count(final, "_total") == want["requests"], kp.row(final, "_total")
-                clean(n)
+    with workload_node(otp) as n:
+        for returns in ("lean", "full"):
+            want, final, _ = profile(n, scenario, ["request/2"] + names, "--returns", returns)
+            check_rows(want, final)
+            for tier, errors in want.get("errors", {}).items():
+                assert kp.row(final, tier)["errors"] == errors, (returns, tier, errors, kp.row(final, tier))
+            for tier, late in want.get("late", {}).items():
+                assert kp.row(final, tier)["late"] == late, (returns, tier, kp.row(final, tier))
+                assert kp.count(final, "_total") == want["requests"], kp.row(final, "_total")
+            clean(n)
 
 
 def test_recursion():
@@ -58,14 +57,14 @@ def test_recursion():
         assert kp.count(final, "request", "x") == want["requests"]
 
 
-def test_the_run_ends_just_after_deaths():
+@kp.each(25, 29)
+def test_the_run_ends_just_after_deaths(otp):
     """kprof-top asks for the dead processes once more, so that their calls are not lost."""
-    for otp in (25, 29) if 29 in kp.otp_versions() else (25,):
-        with workload_node(otp) as n:
-            want, final, _ = profile(n, "dying(20,x)", ["request/2", "hang/1"])
-            check_rows(want, final)
-            assert kp.row(final, "hang")["errors"] == want["errors"]["hang"], kp.row(final, "hang")
-            clean(n)
+    with workload_node(otp) as n:
+        want, final, _ = profile(n, "dying(20,x)", ["request/2", "hang/1"])
+        check_rows(want, final)
+        assert kp.row(final, "hang")["errors"] == want["errors"]["hang"], kp.row(final, "hang")
+        clean(n)
 
 
 @kp.each("lean", "full")

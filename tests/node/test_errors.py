@@ -95,32 +95,30 @@ def test_rule_that_does_not_parse(rule):
         clean(n)
 
 
-def test_two_at_once():
+@kp.each(*OTPS)
+def test_two_at_once(otp):
     """Below OTP 27 there is only one tracer: the second kprof-top reports the first and exits. From 27 on both work."""
-    for otp in OTPS:
-        if otp not in kp.otp_versions():
-            continue
-        with workload_node(otp) as n:
-            first = attach(n, *tiers("request/1", "parse/1"), "-i", RULE)
-            first.tracing()
-            second = attach(n, *tiers("request/1", "cache/1"), "-i", RULE)
-            if otp < 27:
-                second.wait(20)
-                one_sentence(second, 1, n.name)
-                assert "kprof-top" in second.stderr.split(":", 1)[1], second.saw()
-            else:
-                second.tracing()
+    with workload_node(otp) as n:
+        first = attach(n, *tiers("request/1", "parse/1"), "-i", RULE)
+        first.tracing()
+        second = attach(n, *tiers("request/1", "cache/1"), "-i", RULE)
+        if otp < 27:
+            second.wait(20)
+            one_sentence(second, 1, n.name)
+            assert "kprof-top" in second.stderr.split(":", 1)[1], second.saw()
+        else:
+            second.tracing()
+        n.eval("workload:counts(50,[create,read],1000)")
+        if otp >= 27:
+            assert second.interrupt() == 0, second.saw()
+            assert kp.count(second.final(), "cache", "read") == 150, second.final()
+            assert kp.count(second.final(), "request", "create") == 50
             n.eval("workload:counts(50,[create,read],1000)")
-            if otp >= 27:
-                assert second.interrupt() == 0, second.saw()
-                assert kp.count(second.final(), "cache", "read") == 150, second.final()
-                assert kp.count(second.final(), "request", "create") == 50
-                n.eval("workload:counts(50,[create,read],1000)")
-            assert first.interrupt() == 0, first.saw()
-            final = first.final()
-            kp.conserves(final)
-            assert kp.count(final, "parse", "create") == (100 if otp >= 27 else 50), final["rows"]
-            clean(n)
+        assert first.interrupt() == 0, first.saw()
+        final = first.final()
+        kp.conserves(final)
+        assert kp.count(final, "parse", "create") == (100 if otp >= 27 else 50), final["rows"]
+        clean(n)
 
 
 def test_wrong_usage():

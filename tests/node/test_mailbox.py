@@ -56,9 +56,10 @@ def test_not_measured():
         assert abs(busy_us(hold) - true) < 0.05 * true, (hold, want)
 
 
-def test_sampled():
+@kp.each(25, 27)
+def test_sampled(otp):
     """One request in 4: the times are those of the sampled ones, busy is scaled."""
-    with workload_node(27 if 27 in kp.otp_versions() else 25) as n:
+    with workload_node(otp) as n:
         want, final, k = measured(n, "queue(8,150,1,10)", "--mailbox", "--sample", "1/4")
         hold = kp.row(final, "hold")
         assert 150 < hold["count"] < 450 and hold["mbox_count"] == hold["count"], hold
