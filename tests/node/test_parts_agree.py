@@ -48,6 +48,7 @@ def agree(obj):
     table, calls = rows(obj), added(obj)
     assert set(table) == set(calls), (sorted(map(str, table)), sorted(map(str, calls)))
     assert {i for _, i in table} >= {*KINDS, None}, sorted(map(str, table))
+    whole = 0
     for key, row in table.items():
         n, sums = calls[key]
         parts = row["parts"]
@@ -59,6 +60,8 @@ def agree(obj):
         # All calls were followed: the parts add up to the calls' own time.
         if n == row["count"]:
             assert abs(all_us / n - row["mean_us"]) < 0.01, (key, all_us / n, row["mean_us"])
+            whole += 1
+    assert whole, "no row of which all calls were followed: %s" % {k: (r["count"], r["parts"]["calls"]) for k, r in table.items()}
 
 
 def us(text):
