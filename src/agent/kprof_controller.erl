@@ -180,7 +180,7 @@ is_for_tools({What, _}) -> lists:member(What, [catalog, callees, calls, rates, w
 is_for_tools(What) -> What =:= rates orelse What =:= captured.
 
 request_now(Ref, {tools, Beam}, S) when is_binary(Beam) ->
-    kprof_link:answer_apart(Ref, fun() -> kprof_node:load(kprof_tools, Beam) end, [], S),
+    kprof_link:answer_apart(Ref, fun() -> kprof_node:load(kprof_tools, Beam) end, [kprof_node:last_scheduler()], S),
     S;
 request_now(Ref, {why, Ix}, S) ->
     kprof_requests:why(Ref, Ix, S);

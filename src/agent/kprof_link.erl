@@ -28,7 +28,7 @@ new(#{pid := Pid, node := Node, key := Key} = Opts) ->
     }.
 
 %% For requests of kprof-top that take long: a separate process finds the answer and sends it.
--spec answer_apart(integer(), fun(() -> term()), [{priority, low}], state()) -> term().
+-spec answer_apart(integer(), fun(() -> term()), [{priority, low} | {scheduler, pos_integer()}], state()) -> term().
 answer_apart(Ref, Find, Opts, #s{link = #link{pid = Pid}} = S) ->
     case kprof_node:spawn_if_room(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [noconnect]) end, [link | Opts]) of
         none -> answer(Ref, no_room(), S);

@@ -3,7 +3,7 @@
 -module(kprof_node).
 -export([
     isolated/0, staying/0, of_others/1, told/1, sessions/0, session_list/0, oldest_and_newest/0, beside/0, common/0, agents/0, tracer_of/1, control_word/0, ticket/0,
-    restore/1, cpu/0, permille/2, long_run_queue/0, local_leader/0, now_ms/0, kill/1, is_agent/1, load/2, spawn_if_room/2, if_room/1
+    restore/1, cpu/0, permille/2, long_run_queue/0, local_leader/0, now_ms/0, kill/1, is_agent/1, load/2, spawn_if_room/2, if_room/1, last_scheduler/0
 ]).
 -export_type([cpu/0]).
 
@@ -54,7 +54,7 @@ told(Name) ->
 %% Some pids, from a list that is garbage at once.
 -spec oldest_and_newest() -> [pid()].
 oldest_and_newest() ->
-    {P, Ref} = spawn_opt(fun() -> exit({some, ends(processes())}) end, [monitor, {max_heap_size, 0}]),
+    {P, Ref} = spawn_opt(fun() -> exit({some, ends(processes())}) end, [monitor, {max_heap_size, 0}, last_scheduler()]),
     receive
         {'DOWN', Ref, _, P, {some, Some}} -> Some;
         {'DOWN', Ref, _, P, _} -> [] % it was killed
@@ -88,6 +88,11 @@ session_list() ->
         true -> apply(trace, session_info, [all]);
         false -> []
     end.
+
+%% Option of spawn_opt, for a process that holds its scheduler for milliseconds: the VM puts what there is to do on the first
+%% schedulers, so on a node with time left the last one is the least in use. (What the process starts begins there, too.)
+-spec last_scheduler() -> {scheduler, pos_integer()}.
+last_scheduler() -> {scheduler, erlang:system_info(schedulers_online)}.
 
 %% As spawn_opt/2, without the limit of the VM for heaps (+hmax); none: the node has as many processes as it may have.
 -spec spawn_if_room(fun(() -> term()), list()) -> none | pid() | {pid(), reference()}.

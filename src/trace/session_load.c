@@ -23,7 +23,8 @@
  * may hang (on some VMs forever): the wait is limited. A module that is loaded later is unloaded,
  * and the slot stays reserved until then; otherwise the next attempt would load the same module
  * again. What blocks a scheduler is cut in two, with a rest between: making the machine code, and
- * adding it to the VM's tables. */
+ * adding it to the VM's tables; and it is done on the last scheduler, which on a node with time
+ * left is the least in use. */
 static const char install_text[] =
     "fun(Slot, Controller, Agent, Tools, Beam, Opts, Ms) ->"
     "  Unload = fun() -> code:purge(Agent), code:delete(Agent), code:purge(Agent) end,"
@@ -50,7 +51,8 @@ static const char install_text[] =
     "    end "
     "  end,"
     "  Me = self(),"
-    "  Loader = erlang:spawn_opt(fun() -> Load(Me) end, [{max_heap_size, 0}]),"
+    "  Loader = erlang:spawn_opt(fun() -> Load(Me) end, [{max_heap_size, 0},"
+    "    {scheduler, erlang:system_info(schedulers_online)}]),"
     "  receive"
     "    {Loader, ok} ->"
     "      R = (catch Agent:controller_start(Opts)),"

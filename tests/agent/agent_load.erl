@@ -16,7 +16,7 @@
 -export([suspend/1, waits/1]). % of the code server
 -export([blocks/2, block/2, blocked/1, waking/0, blocking/2]). % of a scheduler
 -export([canceled/3]). % of a capture
--export([stopped_walks/1, long_walk/0, traces_others/1, walked_heap/1, capturing_heap/3]).
+-export([stopped_walks/1, long_walk/0, loading/1, traces_others/1, walked_heap/1, capturing_heap/3]).
 -export([session/0, end_session/1, hashed/1]). % of another tracer; a built-in function
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
@@ -603,6 +603,20 @@ long_walk() ->
 
 priority() -> element(2, process_info(self(), priority)).
 spin_until(Ms) -> now_ms() < Ms andalso spin_until(Ms).
+
+%% The schedulers on which the processes of P run that load a module, within 10 s.
+loading(P) ->
+    1 = erlang:trace(P, true, [running, scheduler_id, set_on_spawn]),
+    On = loaded_on(now_ms() + 10000),
+    erlang:trace(P, false, [running, scheduler_id, set_on_spawn]),
+    On.
+
+loaded_on(Until) ->
+    receive
+        {trace, _, in, {code, do_par, 2}, On} -> [On | loaded_on(now_ms() + 300)];
+        {trace, _, _, _, _} -> loaded_on(Until)
+    after max(0, Until - now_ms()) -> []
+    end.
 
 %% The most words that a garbage collection left on the heap of a process that asks N processes, and the others.
 walked_heap(N) ->

@@ -18,6 +18,7 @@ tests() ->
         {why_it_is_empty, fun why_it_is_empty/1},
         {questions, fun questions/1},
         {tools_on_demand, fun tools_on_demand/1},
+        {tools_are_loaded_on_the_last_scheduler, fun tools_are_loaded_on_the_last_scheduler/1},
         {tools_that_come_late, fun tools_that_come_late/1},
         {tools_under_way_at_the_end, fun tools_under_way_at_the_end/1},
         {no_process_outlives_the_agent, fun no_process_outlives_the_agent/1},
@@ -177,6 +178,17 @@ tools_on_demand(T) ->
     {catalog, _, _, _, _} = asked(K, {catalog, <<>>}),
     ?equal(asked(K, {tools, beam(kprof_tools_00)}), ok),
     ok = asked(K, {stacks, #{who => all}}),
+    ask(K, detach),
+    gone(T),
+    nothing_left(T).
+
+tools_are_loaded_on_the_last_scheduler(T) ->
+    K = start(T),
+    Controller = rpc:call(T, erlang, whereis, [kprof_controller_00]),
+    Loading = rpc:async_call(T, agent_load, loading, [Controller]),
+    agent_lib:until(5000, fun() -> rpc:call(T, erlang, trace_info, [Controller, flags]) =/= {flags, []} end),
+    ok = asked(K, {tools, beam(kprof_tools_00)}),
+    ?equal(lists:usort(rpc:yield(Loading)), [rpc:call(T, erlang, system_info, [schedulers_online])]),
     ask(K, detach),
     gone(T),
     nothing_left(T).
