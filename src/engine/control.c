@@ -177,6 +177,7 @@ static bool apply(struct control *c, struct session *s, const struct trace_confi
             bool tracing = c->applied.tracing;
             c->applied = *w;
             c->applied.tracing = tracing;
+            r->text = buf_dup(w->identity);
         }
         give(c, r);
     } else if (c->applied.sample != w->sample) {

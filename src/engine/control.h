@@ -47,13 +47,14 @@ enum control_ask {
 
 enum result_kind {
     RESULT_NONE,
-    RESULT_FAILED,      /* text: the error message; this is the last result */
-    RESULT_CONNECTED,   /* info */
-    RESULT_CONFIGURED,  /* config: the answer to configuration number `gen` */
-    RESULT_TRACING,     /* on: the node has switched tracing on or off */
-    RESULT_LOST,        /* text; the next try is in delay_ms */
-    RESULT_TROUBLE,     /* text; the connection is up. gen: this configuration could not be set (on:
-                           it will be sent again); 0: another request failed */
+    RESULT_FAILED,     /* text: the error message; this is the last result */
+    RESULT_CONNECTED,  /* info */
+    RESULT_CONFIGURED, /* config: the answer to configuration number `gen`; text: its identity rule,
+                          if the node accepted it */
+    RESULT_TRACING,    /* on: the node has switched tracing on or off */
+    RESULT_LOST,       /* text; the next try is in delay_ms */
+    RESULT_TROUBLE,    /* text; the connection is up. gen: this configuration could not be set (on:
+                          it will be sent again); 0: another request failed */
     RESULT_COMPLETIONS, /* typed; text: one completion per line */
     RESULT_WHY,         /* ix, called */
     RESULT_STACK,       /* pids[0]; text: one function per line; on: the process is dead */

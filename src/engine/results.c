@@ -132,9 +132,8 @@ static void configured(struct engine *g, struct result *r)
             back_to_good_rule(g, r->config.rule_error);
         return;
     }
-    if (r->gen == g->configuration.gen)
-        memcpy(g->configuration.good_rule, g->configuration.wanted.identity,
-               sizeof g->configuration.good_rule);
+    /* Not that of `wanted`, which may have changed since this configuration was sent. */
+    snprintf(g->configuration.good_rule, sizeof g->configuration.good_rule, "%s", r->text);
     if (g->configuration.rule_gen && r->gen >= g->configuration.rule_gen) {
         core_set_identity(g->core, g->configuration.wanted.identity[0] != 0);
         rule_check_begin(g);

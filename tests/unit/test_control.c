@@ -2,6 +2,8 @@
  * wait; an answer belongs to the connection of its request. */
 #include "../lib/fake_peer.h"
 
+#include <engine/configuration.h>
+#include <engine/results.h>
 #include <kprof/base/intern.h>
 #include <kprof/base/ring.h>
 #include <kprof/trace/session.h>
@@ -34,6 +36,7 @@ static struct {
     atomic_bool hold_rpc;    /* nor calls of functions */
     atomic_bool tools;       /* needed, as the agent says */
     atomic_bool garbage;     /* the answer to a configuration */
+    atomic_bool refuse;      /* its identity rule */
     atomic_bool crash;       /* requests to switch tracing fail */
     _Atomic unsigned trips, held, held_rpcs, configs, tracing;
     _Atomic uint64_t held_ref;
@@ -67,7 +70,13 @@ static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *o
         net.held++;
         return false;
     }
-    if (is_what(h, "config") && !net.garbage) {
+    if (is_what(h, "config") && net.refuse) {
+        net.configs++;
+        enc_tuple(out, 3);
+        enc_atom(out, "error");
+        enc_atom(out, "identity");
+        enc_str(out, "line 1, column 1: unreadable");
+    } else if (is_what(h, "config") && !net.garbage) {
         net.configs++;
         enc_tuple(out, 2);
         enc_atom(out, "ok");
@@ -114,6 +123,7 @@ static void on_wake(void *arg)
 
 struct seen {
     struct control *c;
+    struct engine *g;  /* takes the results, too; NULL: none */
     struct ring *ring; /* of the stream; nothing is fed */
     struct intern *names;
     struct stream *stream;
@@ -171,6 +181,8 @@ static void take(struct seen *s)
             if (r->failed)
                 snprintf(s->last, sizeof s->last, "%s", r->text);
         }
+        if (s->g)
+            results_take(s->g, r);
         result_release(r);
     }
     if (clock_mono_ns() > s->end_ns)
@@ -368,6 +380,73 @@ static void a_switch_that_failed_is_not_reported_as_done(void **state)
     end(&s);
 }
 
+/* ---- the engine, while an answer is late ---- */
+
+static unsigned refusals;
+
+static void on_refused(void *arg, const char *rule, const char *why)
+{
+    (void)arg;
+    (void)rule;
+    (void)why;
+    refusals++;
+}
+
+static void begin_engine(struct seen *s)
+{
+    struct core_limits limits;
+
+    begin(s);
+    core_limits_default(&limits);
+    s->g = calloc(1, sizeof *s->g);
+    assert_non_null(s->g);
+    s->g->control = s->c;
+    s->g->stream = s->stream;
+    s->g->core = core_new(&limits, s->names);
+    s->g->hooks.rule_refused = on_refused;
+    refusals = 0;
+    s->g->configuration.wanted =
+        (struct trace_config){.n = 1, .sample = 1, .tracing = true, .entry = TRACE_CONFIG_NO_ENTRY};
+    UNTIL(s, s->connected);
+}
+
+static void end_engine(struct seen *s)
+{
+    struct core *core = s->g->core;
+
+    free(s->g);
+    s->g = NULL;
+    core_free(core);
+    end(s);
+}
+
+static void set_rule(struct engine *g, const char *rule)
+{
+    struct err e;
+
+    if (engine_identity(g, rule, &e) < 0)
+        fail_msg("%s", e.text);
+}
+
+/* The operator changes the sampling before the answer to the rule is taken. */
+static void a_rule_that_was_accepted_late_is_the_one_to_return_to(void **state)
+{
+    static struct seen s;
+
+    (void)state;
+    begin_engine(&s);
+    set_rule(s.g, "m:f/1 arg(1)");
+    while (net.tracing < 1 && clock_mono_ns() < s.end_ns) /* takes no result */
+        usleep(500);
+    engine_sample(s.g, false);
+    UNTIL(&s, s.g->configuration.configured_gen >= 1);
+    net.refuse = true;
+    set_rule(s.g, "m:f/1 arg(");
+    UNTIL(&s, refusals == 1);
+    assert_string_equal(s.g->configuration.wanted.identity, "m:f/1 arg(1)");
+    end_engine(&s);
+}
+
 /* When a connection is lost, its waiting and running requests are refused before the loss is
  * reported; the next connection does not receive them. Requests without a connection wait for one.
  */
@@ -507,6 +586,7 @@ int main(void)
         cmocka_unit_test(a_failed_configuration_is_not_taken_for_applied),
         cmocka_unit_test(a_configuration_without_an_answer_is_sent_again),
         cmocka_unit_test(a_switch_that_failed_is_not_reported_as_done),
+        cmocka_unit_test(a_rule_that_was_accepted_late_is_the_one_to_return_to),
         cmocka_unit_test(a_lost_connection_refuses_what_it_was_asked),
         cmocka_unit_test(the_next_connection_does_not_answer_for_the_last),
         cmocka_unit_test(an_uncertain_clock_is_asked_soon),

@@ -487,6 +487,7 @@ static void set_there(struct engine *g, bool entry_exists)
 
     assert_non_null(r);
     r->kind = RESULT_CONFIGURED;
+    r->text = strdup("");
     r->config.n = 2;
     r->config.tier[0] = (struct agent_request_tier){.ix = 0, .matched = entry_exists};
     r->config.tier[1] = (struct agent_request_tier){.ix = 1, .matched = 1};
