@@ -153,11 +153,13 @@ static void pass_trip(struct control *c, struct session *s)
         pthread_mutex_unlock(&c->lock);
 }
 
-/* Sends the configuration to the node. False: the request failed. */
+/* Sends the configuration to the node. False: the request failed. True: a result has its number.
+ */
 static bool apply(struct control *c, struct session *s, const struct trace_config *w, uint64_t gen,
                   struct err *e)
 {
     bool fresh = c->applied_gen == 0 || c->unsure;
+    bool same = !fresh && trace_config_same_config(&c->applied, w);
 
     if (fresh || !trace_config_same_limits(&c->applied, w)) {
         if (agent_request_limits(s, w, e) < 0)
@@ -165,7 +167,7 @@ static bool apply(struct control *c, struct session *s, const struct trace_confi
         trace_config_take_limits(&c->applied, w); /* the limits are set, even if the rest fails */
     }
     pass_trip(c, s);
-    if (fresh || !trace_config_same_config(&c->applied, w)) {
+    if (!same) {
         struct result *r = result_new(RESULT_CONFIGURED);
         r->gen = gen;
         if (agent_request_config(s, w, &r->config, e) < 0) {
@@ -189,6 +191,11 @@ static bool apply(struct control *c, struct session *s, const struct trace_confi
     bool tracing = w->tracing && w->n > 0; /* no process gets a flag while there is no tier */
     if ((c->switching || c->applied.tracing != tracing) && !apply_tracing(c, s, tracing, e))
         return false;
+    if (same) {
+        struct result *r = result_new(RESULT_SAME);
+        r->gen = gen;
+        give(c, r);
+    }
     return true;
 }
 

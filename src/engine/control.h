@@ -51,6 +51,8 @@ enum result_kind {
     RESULT_CONNECTED,  /* info */
     RESULT_CONFIGURED, /* config: the answer to configuration number `gen`; text: its identity rule,
                           if the node accepted it */
+    RESULT_SAME,       /* the node has configuration number `gen`, which traces the same functions,
+                          by the same rule, as the one before */
     RESULT_TRACING,    /* on: the node has switched tracing on or off */
     RESULT_LOST,       /* text; the next try is in delay_ms */
     RESULT_TROUBLE,    /* text; the connection is up. gen: this configuration could not be set (on:

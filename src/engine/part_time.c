@@ -67,9 +67,5 @@ void part_time_poll(struct engine *g)
         return;
     w->part_ms = ms;
     w->part_assumed = !known;
-    /* The node does not confirm a change of limits only. */
-    bool configured = g->configuration.configured_gen == g->configuration.gen;
     configuration_push(g);
-    if (configured)
-        g->configuration.configured_gen = g->configuration.gen;
 }

@@ -76,6 +76,7 @@ static void back_to_good_rule(struct engine *g, const char *why)
     memcpy(g->configuration.wanted.identity, g->configuration.good_rule,
            sizeof g->configuration.wanted.identity);
     core_set_identity(g->core, g->configuration.good_rule[0] != 0);
+    g->configuration.identity_gen = 0; /* the rule that was typed has its answer */
     configuration_push(g);
     g->hooks.rule_refused(g->hooks.arg, refused, why);
 }
@@ -120,6 +121,24 @@ static void note_tiers(struct engine *g, const struct agent_request_config *conf
             core_tier_note(g->core, config->tier[i].ix, why);
 }
 
+static void rule_in_use(struct engine *g, uint64_t gen)
+{
+    if (g->configuration.rule_gen && gen >= g->configuration.rule_gen) {
+        core_set_identity(g->core, g->configuration.wanted.identity[0] != 0);
+        rule_check_begin(g);
+        g->configuration.rule_gen = 0;
+    }
+    if (g->configuration.identity_gen && gen >= g->configuration.identity_gen) {
+        const char *said = g->configuration.rule_said;
+        if (!said[0])
+            said = g->configuration.wanted.identity[0] ? "the identity rule is set"
+                                                       : "no identity rule";
+        if (g->state == ENGINE_UP && g->tracing)
+            session_log_say(g, said, false);
+        g->configuration.identity_gen = 0;
+    }
+}
+
 static void configured(struct engine *g, struct result *r)
 {
     g->configuration.failed[0] = 0;
@@ -134,21 +153,16 @@ static void configured(struct engine *g, struct result *r)
     }
     /* Not that of `wanted`, which may have changed since this configuration was sent. */
     snprintf(g->configuration.good_rule, sizeof g->configuration.good_rule, "%s", r->text);
-    if (g->configuration.rule_gen && r->gen >= g->configuration.rule_gen) {
-        core_set_identity(g->core, g->configuration.wanted.identity[0] != 0);
-        rule_check_begin(g);
-        g->configuration.rule_gen = 0;
-    }
-    if (g->configuration.identity_gen && r->gen >= g->configuration.identity_gen) {
-        const char *said = g->configuration.rule_said;
-        if (!said[0])
-            said = g->configuration.wanted.identity[0] ? "the identity rule is set"
-                                                       : "no identity rule";
-        if (g->state == ENGINE_UP && g->tracing)
-            session_log_say(g, said, false);
-        g->configuration.identity_gen = 0;
-    }
+    rule_in_use(g, r->gen);
     note_tiers(g, &r->config);
+}
+
+/* Also after a rule was refused and the one before it was requested again. */
+static void same(struct engine *g, struct result *r)
+{
+    g->configuration.failed[0] = g->configuration.rule_error[0] = 0;
+    g->configuration.configured_gen = r->gen;
+    rule_in_use(g, r->gen);
 }
 
 void results_take_events(struct engine *g, size_t most)
@@ -226,6 +240,7 @@ typedef void done(struct engine *g, struct result *r);
 static done *const DONE[] = {[RESULT_FAILED] = failed,
                              [RESULT_CONNECTED] = connected,
                              [RESULT_CONFIGURED] = configured,
+                             [RESULT_SAME] = same,
                              [RESULT_TRACING] = tracing,
                              [RESULT_LOST] = lost,
                              [RESULT_TROUBLE] = trouble,

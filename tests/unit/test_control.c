@@ -444,6 +444,29 @@ static void a_rule_that_was_accepted_late_is_the_one_to_return_to(void **state)
     set_rule(s.g, "m:f/1 arg(");
     UNTIL(&s, refusals == 1);
     assert_string_equal(s.g->configuration.wanted.identity, "m:f/1 arg(1)");
+    UNTIL(&s, engine_configured(s.g)); /* the node has that rule already */
+    end_engine(&s);
+}
+
+/* The operator pauses before the answer to the first configuration is taken. What is traced is the
+ * same, so the node is not asked for it again, but it has the last configuration. */
+static void a_change_of_the_rest_is_confirmed(void **state)
+{
+    static struct seen s;
+
+    (void)state;
+    begin_engine(&s);
+    configuration_push(s.g);
+    while (net.tracing < 1 && clock_mono_ns() < s.end_ns) /* takes no result */
+        usleep(500);
+    engine_toggle(s.g);
+    UNTIL(&s, s.switched == 2);
+    s.end_ns = clock_mono_ns() + LONG_NS / 12;
+    UNTIL(&s, engine_configured(s.g));
+    engine_sample(s.g, false);
+    assert_false(engine_configured(s.g));
+    UNTIL(&s, engine_configured(s.g));
+    assert_int_equal(net.configs, 1);
     end_engine(&s);
 }
 
@@ -587,6 +610,7 @@ int main(void)
         cmocka_unit_test(a_configuration_without_an_answer_is_sent_again),
         cmocka_unit_test(a_switch_that_failed_is_not_reported_as_done),
         cmocka_unit_test(a_rule_that_was_accepted_late_is_the_one_to_return_to),
+        cmocka_unit_test(a_change_of_the_rest_is_confirmed),
         cmocka_unit_test(a_lost_connection_refuses_what_it_was_asked),
         cmocka_unit_test(the_next_connection_does_not_answer_for_the_last),
         cmocka_unit_test(an_uncertain_clock_is_asked_soon),
