@@ -21,11 +21,14 @@ struct slow_log {
     struct err why;
 };
 
-/* A slow log begins with an object; an incomplete last line is ended. */
+/* Every line begins with this: those of export_slow_line, and those of missed_line. */
+static const char FIRST[] = "{\"at\":\"";
+
+/* A slow log begins with such a line; an incomplete last line is ended. */
 static int fits(int fd, const char *path, bool *cut, struct err *e)
 {
+    char first[sizeof FIRST - 1], last;
     struct stat st;
-    char first, last;
 
     *cut = false;
     if (fstat(fd, &st) < 0)
@@ -34,7 +37,8 @@ static int fits(int fd, const char *path, bool *cut, struct err *e)
         return err_set(e, "cannot write the slow log %s: it is not a regular file", path);
     if (st.st_size == 0)
         return 0;
-    if (pread(fd, &first, 1, 0) != 1 || pread(fd, &last, 1, st.st_size - 1) != 1 || first != '{')
+    if (pread(fd, first, sizeof first, 0) != (ssize_t)sizeof first ||
+        memcmp(first, FIRST, sizeof first) != 0 || pread(fd, &last, 1, st.st_size - 1) != 1)
         return err_set(e, "%s exists and is not a slow log; give another name", path);
     *cut = last != '\n';
     return 0;

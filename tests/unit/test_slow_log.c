@@ -103,6 +103,17 @@ static void only_a_slow_log_is_added_to(void **state)
     assert_non_null(strstr(e.text, "not a slow log"));
     contents(text, sizeof text);
     assert_string_equal(text, "my thesis\n");
+    struct stat st;
+    put("{\n \"a\": 1\n}\n"); /* of another program */
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_null(slow_log_open(path, &e));
+    assert_non_null(strstr(e.text, "not a slow log"));
+    contents(text, sizeof text);
+    assert_string_equal(text, "{\n \"a\": 1\n}\n");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0644);
+    put("{"); /* too short */
+    assert_null(slow_log_open(path, &e));
     assert_null(slow_log_open(dir, &e));
     assert_null(slow_log_open("/dev/null", &e));
     assert_non_null(strstr(e.text, "not a regular file"));
