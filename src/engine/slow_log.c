@@ -102,12 +102,24 @@ void slow_log_add(struct slow_log *l, const struct snapshot *s, const struct sna
         slow_log_flush(l);
 }
 
-/* If the disk is full, the part of a line that was written is removed. */
+/* Removes the part of a line that was written. If another program has written after it, the part
+ * stays. */
+static void cut_part(struct slow_log *l, off_t before, size_t done)
+{
+    size_t whole = done;
+
+    while (whole > 0 && l->lines.data[whole - 1] != '\n')
+        whole--;
+    if (whole < done && before >= 0 && lseek(l->fd, 0, SEEK_END) == before + (off_t)done)
+        (void)!ftruncate(l->fd, before + (off_t)whole); /* if it stays, the next run ends it */
+}
+
 void slow_log_flush(struct slow_log *l)
 {
-    size_t done = 0;
+    if (l->failed)
+        return;
     off_t before = lseek(l->fd, 0, SEEK_END);
-
+    size_t done = 0;
     while (!l->failed && done < l->lines.len) {
         ssize_t n = write(l->fd, l->lines.data + done, l->lines.len - done);
         if (n < 0 && errno == EINTR)
@@ -122,10 +134,8 @@ void slow_log_flush(struct slow_log *l)
         }
         done += (size_t)n;
     }
-    while (l->failed && done > 0 && l->lines.data[done - 1] != '\n')
-        done--;
-    if (l->failed && before >= 0 && ftruncate(l->fd, before + (off_t)done) < 0)
-        done = 0; /* an incomplete line stays: the next run ends it */
+    if (l->failed)
+        cut_part(l, before, done);
     buf_clear(&l->lines);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,14 +166,79 @@ static void a_full_disk(void **state)
     assert_true(text[n - 1] == '\n'); /* all lines are complete, including the last */
 }
 
+/* A full disk, from this size on. */
+static struct rlimit limit_to(rlim_t bytes)
+{
+    struct rlimit old, full;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    full = old;
+    full.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    return old;
+}
+
+/* After a failure, the file is not touched again: it may have another writer. */
+static void a_failed_log_is_left_alone(void **state)
+{
+    (void)state;
+    struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    struct stat st;
+
+    signal(SIGXFSZ, SIG_IGN);
+    struct slow_log *l = open_it();
+    struct rlimit old = limit_to(1000);
+    for (int i = 0; i < 20; i++)
+        add(l, "db", 0);
+    slow_log_flush(l);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_non_null(slow_log_trouble(l));
+    assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+    slow_log_flush(l);
+    slow_log_close(l);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mtime, 1000);
+}
+
+static struct rlimit before_full;
+
+/* Runs when a write fails, before the failure is known. */
+static void write_from_elsewhere(int sig)
+{
+    static const char line[] = "{\"at\":\"of another program\"}\n";
+    int fd = open(path, O_WRONLY | O_APPEND);
+
+    (void)sig;
+    (void)setrlimit(RLIMIT_FSIZE, &before_full);
+    (void)!write(fd, line, sizeof line - 1);
+    close(fd);
+}
+
+static void lines_of_another_program_are_not_cut(void **state)
+{
+    (void)state;
+    char text[4096];
+
+    signal(SIGXFSZ, write_from_elsewhere);
+    struct slow_log *l = open_it();
+    before_full = limit_to(1000);
+    for (int i = 0; i < 20; i++)
+        add(l, "db", 0);
+    slow_log_flush(l);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_non_null(slow_log_trouble(l));
+    slow_log_close(l);
+    size_t n = contents(text, sizeof text);
+    assert_true(n > 1000);
+    assert_non_null(strstr(text, "of another program\"}\n"));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(lines_are_added),
-        T(only_a_slow_log_is_added_to),
-        T(a_line_cut_short_is_ended),
-        T(a_full_disk),
+        T(lines_are_added), T(only_a_slow_log_is_added_to), T(a_line_cut_short_is_ended),
+        T(a_full_disk),     T(a_failed_log_is_left_alone),  T(lines_of_another_program_are_not_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
