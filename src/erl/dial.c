@@ -148,10 +148,18 @@ static bool ask_others(struct call *c, size_t asked, struct epmd_node *found)
     return false;
 }
 
+/* An epmd that accepts and does not answer must leave time for the other addresses. */
+static uint64_t first_until(const struct call *c)
+{
+    uint64_t end = c->to->deadline_ns;
+
+    return c->at.n > 1 ? net_sooner(end, net_left_ms(end) / 2) : end;
+}
+
 static enum conn_fail ask_epmd(struct call *c)
 {
     struct epmd_node first, node;
-    enum epmd_answer answer = epmd_port(&c->at, c->to->name->alive, c->to->deadline_ns, &first);
+    enum epmd_answer answer = epmd_port(&c->at, c->to->name->alive, first_until(c), &first);
 
     node = first;
     if (answer != EPMD_FOUND && !ask_others(c, first.which, &node))

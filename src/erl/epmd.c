@@ -50,6 +50,10 @@ static enum epmd_answer take_node(int fd, uint64_t deadline_ns, struct epmd_node
     unsigned char body[6];
     ssize_t n = net_read_full(fd, body, sizeof body, deadline_ns);
 
+    if (n < 0) {
+        out->why = (int)-n;
+        return EPMD_NO_CONNECTION;
+    }
     if (n < 2)
         return EPMD_UNKNOWN_PROTOCOL;
     out->port = (uint16_t)(body[0] << 8 | body[1]);

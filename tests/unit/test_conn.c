@@ -485,9 +485,10 @@ static void *serve(void *arg)
     return NULL;
 }
 
-static uint16_t bound(int *fd)
+static uint16_t bound_to(uint32_t address, uint16_t port, int *fd)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in a = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(address), .sin_port = htons(port)};
     socklen_t n = sizeof a;
 
     *fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -497,12 +498,22 @@ static uint16_t bound(int *fd)
     return ntohs(a.sin_port);
 }
 
-static void start_fake(struct fake *f)
+static uint16_t bound(int *fd)
 {
-    f->port = bound(&f->fd);
+    return bound_to(INADDR_LOOPBACK, 0, fd);
+}
+
+static void serve_fake(struct fake *f)
+{
     assert_int_equal(listen(f->fd, 5), 0);
     atomic_init(&f->stop, false);
     assert_int_equal(pthread_create(&f->thread, NULL, serve, f), 0);
+}
+
+static void start_fake(struct fake *f)
+{
+    f->port = bound(&f->fd);
+    serve_fake(f);
 }
 
 static void stop_fake(struct fake *f)
@@ -691,6 +702,37 @@ static void epmd_is_told_apart(void **state)
     assert_int_equal(open_as(&c, "a@localhost", COOKIE, 5000, &e), CONN_HANDSHAKE);
     assert_non_null(strstr(e.text, "its OTP is older than 23"));
     stop_fake(&old);
+}
+
+/* The first address has an epmd that accepts and is silent, or is silent after two bytes; another
+ * address has the node. */
+static void a_silent_epmd_does_not_stop_the_others(void **state)
+{
+    struct fake silent = {.silent = true}, stops = {.silent = true, .reply = {"w\0"}, .n = {2}},
+                node = {.reply = {"w\0\0\1M\0\0\5\0\5\0\1a\0\0"}, .n = {15}};
+    struct conn *c;
+    struct err e;
+
+    (void)state;
+    silent.port = bound_to(INADDR_LOOPBACK + 1, 0, &silent.fd);
+    node.port = bound_to(INADDR_LOOPBACK + 2, silent.port, &node.fd);
+    serve_fake(&silent);
+    serve_fake(&node);
+    use_epmd_port(silent.port);
+    assert_int_equal(setenv("ERL_EPMD_ADDRESS", "127.0.0.2,127.0.0.3", 1), 0);
+    enum conn_fail fail = open_as(&c, "a@localhost", COOKIE, 2000, &e);
+    unsetenv("ERL_EPMD_ADDRESS");
+    stop_fake(&silent);
+    stop_fake(&node);
+    assert_int_equal(fail, CONN_HANDSHAKE);
+    assert_non_null(strstr(e.text, "its OTP is older than 23"));
+
+    start_fake(&stops);
+    use_epmd_port(stops.port);
+    assert_int_equal(open_as(&c, "a@127.0.0.1", COOKIE, 300, &e), CONN_NO_EPMD);
+    stop_fake(&stops);
+    assert_non_null(strstr(e.text, "no epmd answers"));
+    assert_non_null(strstr(e.text, "timed out"));
 }
 
 /* Of many nodes, those whose names are most like the given one are named first. */
@@ -1115,6 +1157,8 @@ int main(void)
         cmocka_unit_test(what_is_no_node_is_told),
         cmocka_unit_test(broken_handshakes_are_survived),
         cmocka_unit_test_setup_teardown(epmd_is_told_apart, save_epmd_port, restore_epmd_port),
+        cmocka_unit_test_setup_teardown(a_silent_epmd_does_not_stop_the_others, save_epmd_port,
+                                        restore_epmd_port),
         cmocka_unit_test_setup_teardown(similar_names_come_first, save_epmd_port,
                                         restore_epmd_port),
         cmocka_unit_test_setup_teardown(broken_epmds_are_survived, save_epmd_port,
