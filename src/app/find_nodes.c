@@ -26,16 +26,6 @@ static void add_local(struct node_choices *out, const char *name, uint16_t port,
         node_choices_add(out, &c);
 }
 
-static const struct local_vm *vm_of(const struct local_vms *vms, const char *alive)
-{
-    const struct local_vm *found = NULL;
-
-    for (size_t k = 0; k < vms->n; k++)
-        if (strcmp(vms->at[k].name.alive, alive) == 0 && (!found || !found->same_network))
-            found = &vms->at[k];
-    return found;
-}
-
 static bool has(const struct local_nodes *here, const char *alive)
 {
     for (size_t i = 0; i < here->n; i++)
@@ -49,16 +39,20 @@ static void add_running(struct node_choices *out, const struct local_nodes *here
                         const struct local_vms *vms)
 {
     char host[THIS_HOST_BYTES], name[2 * NODE_NAME_BYTES];
+    struct local_vm vm;
 
     this_host_short(host);
     for (size_t i = 0; i < here->n; i++) {
-        const struct local_vm *vm = vm_of(vms, here->at[i].name);
+        bool known = local_vms_named(vms, here->at[i].name, &vm);
         snprintf(name, sizeof name, "%s@%s", here->at[i].name, host);
-        add_local(out, vm ? vm->name.full : name, 0, vm);
+        add_local(out, known && vm.name.full[0] ? vm.name.full : name, 0, known ? &vm : NULL);
     }
-    for (size_t k = 0; k < vms->n; k++)
-        if (vms->at[k].name.port && vms->at[k].same_network && !has(here, vms->at[k].name.alive))
-            add_local(out, vms->at[k].name.full, vms->at[k].name.port, &vms->at[k]);
+    for (size_t k = 0; k < vms->n; k++) {
+        const struct node_name *its = &vms->at[k].name;
+        if (its->port && vms->at[k].same_network && !has(here, its->alive) &&
+            local_vms_named(vms, its->alive, &vm))
+            add_local(out, its->full, its->port, &vm);
+    }
 }
 
 static void add_release(struct node_choices *out, const char *name)

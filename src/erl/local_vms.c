@@ -155,3 +155,34 @@ void local_vms_find(struct local_vms *out)
     explicit_bzero(command, COMMAND_BYTES);
     free(command);
 }
+
+/* What is left out stays so, whatever the next one says. */
+static void leave_out_differences(struct local_vm *vm, const struct local_vm *other)
+{
+    if (strcmp(vm->name.full, other->name.full) != 0)
+        vm->name.full[0] = 0;
+    if (vm->name.port != other->name.port)
+        vm->name.port = 0;
+    if (vm->tls != other->tls || strcmp(vm->tls_optfile, other->tls_optfile) != 0) {
+        vm->tls = false;
+        vm->tls_optfile[0] = 0;
+    }
+}
+
+bool local_vms_named(const struct local_vms *vms, const char *alive, struct local_vm *out)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < vms->n; i++) {
+        const struct local_vm *vm = &vms->at[i];
+
+        if (strcmp(vm->name.alive, alive) != 0 || (found && out->same_network && !vm->same_network))
+            continue;
+        if (found && out->same_network == vm->same_network)
+            leave_out_differences(out, vm);
+        else
+            *out = *vm;
+        found = true;
+    }
+    return found;
+}

@@ -206,6 +206,40 @@ static void command_lines(void **state)
     assert_false(local_vm_parse(LINE(VM "-name\0app\0"), "box", NULL, &vm));
 }
 
+static void add_vm(struct local_vms *l, const char *s, size_t n, bool same_network)
+{
+    assert_true(local_vm_parse(s, n, "box", NULL, &l->at[l->n]));
+    l->at[l->n++].same_network = same_network;
+}
+
+#define TLS "-proto_dist\0inet_tls\0-ssl_dist_optfile\0"
+
+/* Another user's program can have the arguments of any node. */
+static void a_disputed_name_is_not_believed(void **state)
+{
+    (void)state;
+    static struct local_vms l;
+    struct local_vm vm;
+
+    add_vm(&l, LINE(VM "-name\0app@a\0" TLS "/etc/x\0"), false);
+    add_vm(&l, LINE(VM "-name\0app@box\0" TLS "/etc/x\0"), true);
+    add_vm(&l, LINE(VM "-name\0app@b\0"), false); /* it may be of a container */
+    add_vm(&l, LINE(VM "-name\0other@box\0"), true);
+    assert_false(local_vms_named(&l, "nobody", &vm));
+    assert_true(local_vms_named(&l, "app", &vm));
+    assert_string_equal(vm.name.full, "app@box");
+    assert_true(vm.tls && vm.same_network);
+    assert_string_equal(vm.tls_optfile, "/etc/x");
+    add_vm(&l, LINE(VM "-name\0app@box\0-erl_epmd_port\09100\0" TLS "/tmp/fifo\0"), true);
+    add_vm(&l, LINE(VM "-name\0app@box\0" TLS "/tmp/fifo\0"), true);
+    assert_true(local_vms_named(&l, "app", &vm));
+    assert_string_equal(vm.name.full, "app@box");
+    assert_false(vm.tls || vm.tls_optfile[0] || vm.name.port);
+    add_vm(&l, LINE(VM "-name\0app@elsewhere\0"), true);
+    assert_true(local_vms_named(&l, "app", &vm));
+    assert_string_equal(vm.name.full, "");
+}
+
 /* Names are whole or not there, whatever is on the line. */
 static void any_command_line(void **state)
 {
@@ -237,6 +271,7 @@ int main(void)
         cmocka_unit_test(any_entries),
         cmocka_unit_test(answer_of_epmd),
         cmocka_unit_test(command_lines),
+        cmocka_unit_test(a_disputed_name_is_not_believed),
         cmocka_unit_test(any_command_line),
     };
     return cmocka_run_group_tests(tests, rng_set_up, NULL);

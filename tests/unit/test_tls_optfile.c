@@ -9,9 +9,11 @@
 
 #include "../../src/erl/tls_optfile.h"
 
+#include <kprof/erl/tls.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int parse(const char *text, struct tls_optfile *o, struct err *e)
@@ -215,6 +217,28 @@ static void files(void **state)
     tls_optfile_release(&o);
 }
 
+/* At once: a process of another user can name such a file. */
+static void a_fifo_does_not_block(void **state)
+{
+    char dir[] = "/tmp/kprof_optfile_XXXXXX", path[64];
+    struct tls_optfile o;
+    struct err e;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/fifo", dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(10);
+    assert_int_equal(tls_optfile_read(path, &o, &e), -1);
+    assert_non_null(strstr(e.text, "not a regular file"));
+    tls_optfile_release(&o);
+    assert_int_equal(tls_check(&(struct tls_opts){.on = true, .ca = path}, NULL, &e), -1);
+    assert_non_null(strstr(e.text, "not a regular file"));
+    alarm(0);
+    unlink(path);
+    rmdir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +249,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_told),
         cmocka_unit_test(beginnings),
         cmocka_unit_test(files),
+        cmocka_unit_test(a_fifo_does_not_block),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,11 @@ struct local_vms {
 
 void local_vms_find(struct local_vms *out);
 
+/* What the VMs with this name before the @ say; those of this network namespace if there are any.
+ * Any user can start a program with any arguments, so what they say differently is left out: an
+ * empty full name, no port, no TLS. False: there is none. */
+bool local_vms_named(const struct local_vms *vms, const char *alive, struct local_vm *out);
+
 /* Reads a command line: arguments, each followed by a NUL. here: the short name of this machine,
  * long_here: its full name, or NULL. False: not a VM with a name. Survives any bytes. */
 bool local_vm_parse(const char *s, size_t n, const char *here, const char *long_here,
