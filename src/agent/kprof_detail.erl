@@ -354,7 +354,7 @@ answered(Relay, P, {_, F, A} = MFA, Found) ->
 %% The length of the mailbox of P. It may take long until P answers.
 -spec ask(pid(), pid(), kprof_hazard:vm()) -> term().
 ask(Relay, P, Vm) ->
-    case kprof_walk:may_ask_queue(P, Vm) andalso kprof_walk:may_ask(P, Vm) andalso process_info(P, message_queue_len) of
+    case kprof_walk:may_ask_queue(P, Vm) andalso process_info(P, message_queue_len) of
         {_, N} -> Relay ! {told, {trace_ts, P, queue, N, erlang:monotonic_time()}};
         _ -> none
     end,

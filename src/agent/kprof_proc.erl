@@ -2,7 +2,7 @@
 %%
 %% A process answers such questions when it is scheduled. A process in a long native function answers after it. Therefore a
 %% separate process asks, and waits at most a second. Processes with large heaps get no signal on VMs on which that can block
-%% them (kprof_walk:may_ask/2).
+%% them (kprof_walk:may_ask/2). The length of a queue is read without one, unless the process is running.
 -module(kprof_proc).
 -export([answer/2, ask_later/1, got/3, pid/2, queue/2, status/1]).
 
@@ -60,7 +60,7 @@ got({Pid, Ref}, Until, Else) ->
 queue(Name, Vm) -> ask(fun() -> queue_of(whereis(binary_to_existing_atom(Name, utf8)), Vm) end, erlang:monotonic_time(millisecond) + ?WAIT_MS, -1).
 
 queue_of(P, Vm) ->
-    case is_pid(P) andalso kprof_walk:may_ask_queue(P, Vm) andalso kprof_walk:may_ask(P, Vm) andalso kprof_walk:info(P, message_queue_len) of
+    case is_pid(P) andalso kprof_walk:may_ask_queue(P, Vm) andalso kprof_walk:info(P, message_queue_len) of
         N when is_integer(N) -> N;
         _ -> -1
     end.

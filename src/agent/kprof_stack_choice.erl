@@ -324,15 +324,7 @@ describe(P, Name, First, Leader, #c{vm = Vm, masters = Masters}) ->
 
 %% -> false | held
 is_held(P, #c{vm = Vm}) ->
-    case kprof_hazard:allowed(sample_large, Vm) of
+    case kprof_walk:may_ask(P, Vm) of
         true -> false;
-        false -> held(kprof_walk:of_heaps(heaps, kprof_walk:info(P, garbage_collection_info)))
+        false -> held
     end.
-
-held(Words) when is_integer(Words) ->
-    case kprof_walk:is_large(Words) of
-        true -> held;
-        false -> false
-    end;
-held(_) ->
-    false.

@@ -16,7 +16,8 @@
 -export([suspend/1, waits/1]). % of the code server
 -export([blocks/2, block/2, blocked/1, waking/0, blocking/2]). % of a scheduler
 -export([canceled/3]). % of a capture
--export([stopped_walks/1, long_walk/0, loading/1, traces_others/1, walked_heap/1, capturing_heap/3]).
+-export([stopped_walks/1, long_walk/0, long_work/1, loading/1, traces_others/1, walked_heap/1, capturing_heap/3]).
+-export([with_queue/1, asked_of/4]). % what is read of a process
 -export([session/0, end_session/1, hashed/1]). % of another tracer; a built-in function
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
@@ -601,6 +602,15 @@ long_walk() ->
     end, [monitor, {priority, high}]),
     receive {'DOWN', Ref, _, P, Result} -> Result end.
 
+%% The priority of a process with this one, in work in slices that takes more than 0.5 s.
+long_work(Priority) ->
+    {P, Ref} = spawn_opt(fun() ->
+        Now = erlang:monotonic_time(microsecond),
+        kprof_flags:rest({Now - 600000, Now - 1000}),
+        exit({priority, priority()})
+    end, [monitor, {priority, Priority}]),
+    receive {'DOWN', Ref, _, P, {priority, Is}} -> Is end.
+
 priority() -> element(2, process_info(self(), priority)).
 spin_until(Ms) -> now_ms() < Ms andalso spin_until(Ms).
 
@@ -616,6 +626,32 @@ loaded_on(Until) ->
         {trace, _, in, {code, do_par, 2}, On} -> [On | loaded_on(now_ms() + 300)];
         {trace, _, _, _, _} -> loaded_on(Until)
     after max(0, Until - now_ms()) -> []
+    end.
+
+%% A process with so many messages in its queue, which is on its heap.
+with_queue(N) ->
+    P = spawn_opt(timer, sleep, [infinity], [{message_queue_data, on_heap}]),
+    [P ! I || I <- lists:seq(1, N)],
+    P.
+
+%% What process_info is asked about P when this is called, in all processes that it starts.
+asked_of(P, M, F, Args) ->
+    {Pid, Ref} = spawn_monitor(fun() -> receive go -> apply(M, F, Args) end end),
+    1 = erlang:trace_pattern({erlang, process_info, 2}, true, [local]),
+    1 = erlang:trace(Pid, true, [call, set_on_spawn]),
+    Pid ! go,
+    receive {'DOWN', Ref, _, _, normal} -> ok end,
+    All = erlang:trace_delivered(all),
+    receive {trace_delivered, all, All} -> ok end,
+    erlang:trace_pattern({erlang, process_info, 2}, false, [local]),
+    lists:usort(asked_of(P)).
+
+asked_of(P) ->
+    receive
+        {trace, _, call, {erlang, process_info, [P, What]}} when is_list(What) -> What ++ asked_of(P);
+        {trace, _, call, {erlang, process_info, [P, What]}} -> [What | asked_of(P)];
+        {trace, _, call, _} -> asked_of(P)
+    after 0 -> []
     end.
 
 %% The most words that a garbage collection left on the heap of a process that asks N processes, and the others.
