@@ -79,7 +79,9 @@ step(#p{todo = [], source = none, spawn_ms = Ms, new = true} = P) ->
 step(#p{todo = [], source = none} = P) ->
     wait(P);
 step(#p{todo = Todo, chunk = Chunk} = P) ->
-    wait((flag_some(Todo, Chunk, kprof_flags:slice(), P))#p{chunk = 2 * Chunk}).
+    Flagged = flag_some(Todo, Chunk, kprof_flags:slice(), P),
+    process_flag(priority, high), % it may have lost it
+    wait(Flagged#p{chunk = 2 * Chunk}).
 
 flag_some([Pid | Todo], N, Slice, #p{controller = Controller} = P) when Pid =:= self(); Pid =:= Controller ->
     flag_some(Todo, N, Slice, P);
@@ -144,6 +146,7 @@ flags_off(#p{session = Session, spawn_ms = Ms, pids = Pids}) when Ms > 1; Pids =
 flags_off(#p{pids = Pids, taken = Taken} = P) ->
     kprof_pids:back(Pids),
     unflag([], Taken, kprof_flags:slice(), P),
+    process_flag(priority, high),
     kprof_pids:stop(Pids).
 
 unflag([Pid | Rest], Lists, Slice, P) ->

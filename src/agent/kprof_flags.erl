@@ -165,14 +165,10 @@ fold(F, Acc0, {Pids, Source}, Slice0) ->
 
 fold_of(F, Acc, [P | Ps], Left, Slice) when Left > 0 -> fold_of(F, F(P, Acc), Ps, Left - 1, Slice);
 fold_of(_, Acc, [], _, Slice) -> {Acc, Slice};
-fold_of(F, Acc, Ps, _, Slice) -> fold_of(F, Acc, Ps, ?PIECE, rest_of_walk(Slice)).
+fold_of(F, Acc, Ps, _, Slice) -> fold_of(F, Acc, Ps, ?PIECE, rest(Slice)).
 
-%% After ?PATIENT_MS its turns are as long as the VM lets them be, so it must not be preferred to the node's own processes.
-rest_of_walk({Began, _} = Slice) ->
-    now_us() - Began > ?PATIENT_MS * 1000 andalso process_info(self(), priority) =:= {priority, high} andalso process_flag(priority, normal),
-    rest(Slice).
-
-%% A slice of work: the worker calls rest/1 every few steps.
+%% A slice of work: the worker calls rest/1 every few steps. After ?PATIENT_MS its turns are as long as the VM lets them be, so it
+%% must not be preferred to the node's own processes: it loses a high priority, which it sets again when the work is done.
 -spec slice() -> slice().
 slice() ->
     Now = now_us(),
@@ -187,7 +183,9 @@ rest({Began, Since} = Slice, Us) ->
     Now = now_us(),
     if
         Now - Since < Us -> Slice;
-        Now - Began > ?PATIENT_MS * 1000 -> {Began, Now};
+        Now - Began > ?PATIENT_MS * 1000 ->
+            process_info(self(), priority) =:= {priority, high} andalso process_flag(priority, normal),
+            {Began, Now};
         true ->
             yield(),
             {Began, now_us()}

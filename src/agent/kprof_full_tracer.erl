@@ -119,7 +119,9 @@ traced(#f{o = #{modules := Choice, functions := Most}} = F0) ->
                 true -> {refused, #h{}, say_left_out(F1)};
                 {stop, Why, F} -> {Why, #h{}, F};
                 #f{functions = 0} = F -> {no_function, #h{}, say_left_out(F)};
-                F -> begun(say_left_out(F#f{set_ms = now_ms() - Began}))
+                F ->
+                    process_flag(priority, high), % it loses it if the patterns of a module take long
+                    begun(say_left_out(F#f{set_ms = now_ms() - Began}))
             end
     end.
 

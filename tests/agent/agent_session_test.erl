@@ -299,6 +299,7 @@ a_long_walk_has_normal_priority(T) ->
     {Seen, After} = rpc:call(T, agent_load, long_walk, []),
     ?check(lists:member(normal, Seen)),
     ?equal(After, high),
+    ?equal([rpc:call(T, agent_load, long_work, [P]) || P <- [high, normal, low]], [normal, normal, low]),
     agent_lib:unload_parts(T).
 
 rates_are_counted(T) ->
