@@ -26,6 +26,7 @@
 
 -define(CODE_MS, 5000). % for an answer of the code server
 -define(LOOK, 64). % messages between two readings of the clock and the queue
+-define(HIGH_US, 1000). % time at high priority until all others run once
 -define(BEHIND_MS, 400). % if messages are older than this and the queue is long, the tracer cannot catch up
 -define(QUEUE, 100000).
 -define(LATE_MS, 60). % time for calls of the request in other processes, after its end
@@ -54,7 +55,8 @@
     events = [] :: [tuple()], % newest first
     n = 0 :: non_neg_integer(),
     dropped = 0 :: non_neg_integer(),
-    look = ?LOOK :: integer()
+    look = ?LOOK :: integer(),
+    rested = none :: none | integer() % native: when all others could run
 }).
 -record(f, {
     o :: options(),
@@ -104,6 +106,7 @@ init(#{controller := Controller, walker := Walker, isolated := Isolated, vm := V
     {H, F2} = off(H0, F1),
     F = cleared(F2),
     Controller ! {full_off, self()},
+    process_flag(priority, normal), % nothing waits for the events, which may be many
     send_all(Why, H, F).
 
 %% -> {Why it ended, events, state}
@@ -382,7 +385,8 @@ judged(H0, #f{began = Took, fulfilled = Fulfilled, o = #{slow_ns := Slow, need :
 waits_until(Ms, #f{base = Base, set_ms = Set}) -> Base + erlang:convert_time_unit(Ms + Set, millisecond, native).
 
 %% Every few messages, and with each tick.
-looked(H, #f{deadline = Deadline, phase = Phase} = F) ->
+looked(H0, #f{deadline = Deadline, phase = Phase} = F) ->
+    H = rested(H0),
     Late = erlang:monotonic_time() > Deadline, % infinity, an atom, is greater
     {_, Queue} = process_info(self(), message_queue_len),
     if
@@ -390,6 +394,15 @@ looked(H, #f{deadline = Deadline, phase = Phase} = F) ->
         Late, Phase =:= running -> {time, H, F};
         Queue > ?QUEUE -> {behind, H, F};
         true -> behind(H, F)
+    end.
+
+rested(#h{rested = Since} = H) ->
+    case Since =:= none orelse erlang:monotonic_time() - Since > erlang:convert_time_unit(?HIGH_US, microsecond, native) of
+        true ->
+            kprof_flags:yield(),
+            H#h{rested = erlang:monotonic_time()};
+        false ->
+            H
     end.
 
 waited(#f{attempts = 0, calls = Counted, o = #{who := {request, MFA, _, _}}, session = Session}) when Counted >= 0 ->

@@ -1,6 +1,6 @@
 %% The node's own log of the calls of agent_full_work: who called what, and when. It runs on the target of the tests of full traces.
 -module(agent_full_log).
--export([start/0, own/1, put/1, all/0, flagged/0, meta/1, requests/3, connection/2, yields/3, waiting_for_code/0]).
+-export([start/0, own/1, put/1, all/0, flagged/0, meta/1, requests/3, connection/2, yields/3, waiting_for_code/0, priorities/2]).
 -export([another/0, tracing/1, set_by_another/0, no_other/1, flags_of_another/0]). % another tracer
 -export([runs_away/0, asks_itself/0, calls/0, bystander/0, many/0, serves/0]). % processes
 
@@ -71,6 +71,24 @@ yields(M, F, Args) ->
     receive {trace_delivered, P, Ref} -> ok end,
     erlang:trace_pattern({kprof_flags, yield, 0}, false, [local]),
     {yielded(0), Took, Number}.
+
+%% The priorities that a process takes from now on: To gets {priorities, List} when it has ended.
+priorities(P, To) ->
+    Self = self(),
+    spawn(fun() ->
+        Ref = monitor(process, P),
+        1 = erlang:trace_pattern({erlang, process_flag, 2}, true, [local]),
+        1 = erlang:trace(P, true, [call]),
+        Self ! {traces, self()},
+        receive {'DOWN', Ref, _, _, _} -> ok end,
+        All = erlang:trace_delivered(all),
+        receive {trace_delivered, all, All} -> ok end,
+        erlang:trace_pattern({erlang, process_flag, 2}, false, [local]),
+        To ! {priorities, taken()}
+    end),
+    receive {traces, Tracer} -> Tracer end.
+
+taken() -> receive {trace, _, call, {_, _, [priority, Is]}} -> [Is | taken()]; {trace, _, call, _} -> taken() after 0 -> [] end.
 
 yielded(N) -> receive {trace, _, call, _} -> yielded(N + 1) after 0 -> N end.
 
