@@ -9,7 +9,7 @@
 -spec share(state()) -> state().
 share(#s{relay = Relay, guardian = Guardian} = S) ->
     Plan = new(S),
-    Guardian ! {cleanup, Plan},
+    Guardian =/= none andalso (Guardian ! {cleanup, Plan}),
     Relay =/= none andalso (Relay ! {cleanup, Plan}),
     S.
 

@@ -67,7 +67,7 @@ prepare_trace(Isolated, #{epoch := Epoch} = Opts) ->
             Counters = atomics:new(?COUNTERS, []),
             atomics:put(Counters, ?CUT_AT, kprof_node:now_ms() - 1000), % no cut yet
             Vm = kprof_hazard:vm(),
-            S0 = new_guardian(#s{
+            S0 = #s{guardian = Guardian} = new_guardian(#s{
                 link = kprof_link:new(Opts),
                 tracing = #tracing{reconnected = maps:get(again, Opts, false)},
                 epoch = Epoch,
@@ -79,15 +79,22 @@ prepare_trace(Isolated, #{epoch := Epoch} = Opts) ->
                 spawn_flags = Isolated orelse kprof_node:tracer_of(new_processes) =:= [],
                 counters = Counters
             }),
+            is_pid(Guardian) orelse exit(system_limit),
             {Costs, Session} = kprof_calibration:calibrate(Isolated, Others =/= [], Epoch),
             S1 = kprof_idle_sessions:add(Session, S0#s{cost = kprof_cost:new(Costs), breaker = kprof_breaker:new(?COOL_MS)}),
             S = kprof_tracing:new_relay(S1),
             {ok, S, kprof_attach:info(S#s.session, Others, Vm)}
     end.
 
+%% Without room for it, a heartbeat tries again; at the start the agent ends.
 new_guardian(#s{link = #link{pid = Pid}} = S) ->
-    {Guardian, Ref} = kprof_guardian:start(Pid, kprof_cleanup_plan:new(S)),
-    S#s{guardian = Guardian, guardian_ref = Ref}.
+    case kprof_guardian:start(Pid, kprof_cleanup_plan:new(S)) of
+        {Guardian, Ref} -> S#s{guardian = Guardian, guardian_ref = Ref};
+        none -> S#s{guardian = none, guardian_ref = none}
+    end.
+
+guarded(#s{guardian = none} = S) -> new_guardian(S);
+guarded(S) -> S.
 
 %% ---- The loop ----
 
@@ -262,7 +269,8 @@ survey_forgotten(S) -> kprof_survey:forget(S).
 
 %% ---- Heartbeats ----
 
-beat(#s{beats = #beats{n = N}} = S0) ->
+beat(#s{beats = #beats{n = N}} = Before) ->
+    S0 = guarded(Before),
     Silence = kprof_link:silence_ms(S0),
     S1 = kprof_heartbeat:send(kprof_vm_events:gate(kprof_full:beat(kprof_stacks:beat(kprof_tiers:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}}))))),
     S2 = kprof_link:tell_kept(kprof_tracing:counting_told(run_queue(kprof_tracing:watch_flags(kprof_tiers:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end))))),

@@ -165,8 +165,8 @@
     relay_ref :: undefined | none | reference(),
     pacer :: undefined | none | pid(),
     counters :: atomics:atomics_ref(), % of the relay
-    guardian :: undefined | pid(),
-    guardian_ref :: undefined | reference(),
+    guardian :: undefined | none | pid(), % none: it was killed, and the node has no room for another one
+    guardian_ref :: undefined | none | reference(),
     counting = [] :: [mfa()], % functions with a counter of the agent
     %% values of these modules
     breaker :: undefined | kprof_breaker:breaker(),

@@ -37,7 +37,7 @@
     out = none :: none | tuple() % its last event if that is `out`; it is not sent yet
 }).
 -record(d, {
-    helper :: pid(),
+    helper :: none | pid(), % none: the node had no room for a process
     flags :: [atom()],
     bit :: pos_integer(),
     at_once :: integer(), % native
@@ -62,9 +62,29 @@ flags(Gc) -> [running, scheduler_id] ++ [garbage_collection || Gc].
 -spec new([atom()]) -> detail().
 new(Flags) ->
     #d{
-        helper = spawn_opt(?MODULE, helper, [self()], [link, ?NO_LIMIT]), flags = Flags, bit = kprof_spec:detail_label(),
+        helper = started(), flags = Flags, bit = kprof_spec:detail_label(),
         at_once = erlang:convert_time_unit(?AT_ONCE_US, microsecond, native)
     }.
+
+started() -> kprof_node:if_room(fun() -> spawn_opt(?MODULE, helper, [self()], [link, ?NO_LIMIT]) end).
+
+%% Tells the helper. If there is none, and still no room for one, the relay clears flags itself, and a question is dropped.
+told(What, #d{helper = none} = D) ->
+    case started() of
+        none -> without_helper(What, D);
+        Helper -> told(What, D#d{helper = Helper})
+    end;
+told(What, #d{helper = Helper} = D) ->
+    Helper ! What,
+    D.
+
+without_helper({off, Session, P, Flags}, D) ->
+    Before = erlang:monotonic_time(),
+    kprof_spec:flags({Session, self()}, P, false, Flags),
+    self() ! {off_done, P, Before, erlang:monotonic_time()},
+    D;
+without_helper(_, D) ->
+    D.
 
 -spec has([atom()], detail()) -> boolean().
 has(Flags, #d{flags = Flags}) -> true;
@@ -73,8 +93,10 @@ has(_, _) -> false.
 %% All processes lose the flags; then the helper ends.
 -spec stop(kprof_spec:session(), detail()) -> term().
 stop(Session, #d{open = Open} = D) ->
-    #d{helper = Helper} = off(maps:keys(Open), Session, D),
-    Helper ! stop.
+    case off(maps:keys(Open), Session, D) of
+        #d{helper = none} -> stop;
+        #d{helper = Helper} -> Helper ! stop
+    end.
 
 -spec dropped(detail()) -> non_neg_integer().
 dropped(#d{dropped = N}) -> N.
@@ -144,13 +166,10 @@ call(P, MFA, Msg, Ts, #d{open = Open, bit = Bit} = D) ->
             D
     end.
 
-mailbox(To, Ts, #d{helper = Helper, asked = At} = D) ->
+mailbox(To, Ts, #d{asked = At} = D) ->
     case At =:= none orelse Ts - At >= erlang:convert_time_unit(?ASK_MS, millisecond, native) of
-        true ->
-            Helper ! {queue, To},
-            D#d{asked = Ts};
-        false ->
-            D
+        true -> told({queue, To}, D#d{asked = Ts});
+        false -> D
     end.
 
 %% Full returns: the event has the function that returned.
@@ -207,8 +226,8 @@ ended(Session, #d{open = Open} = D) ->
         Ended -> off(Ended, Session, D#d{open = maps:without(Ended, Open)})
     end.
 
-off(Ps, Session, #d{helper = Helper, flags = Flags, closing = Closing} = D) ->
-    D#d{closing = lists:foldl(fun(P, Acc) -> Helper ! {off, Session, P, Flags}, Acc#{P => true} end, Closing, Ps)}.
+off(Ps, Session, #d{flags = Flags} = D) ->
+    lists:foldl(fun(P, #d{closing = Closing} = Acc) -> told({off, Session, P, Flags}, Acc#d{closing = Closing#{P => true}}) end, D, Ps).
 
 %% The helper has cleared the flags of P between two times. A call that began before has no events from then on.
 %% -> {[Event], detail()}
@@ -244,13 +263,12 @@ limited(Events, K, Now, Session, #d{at = At, left = Left0, dropped = Dropped, op
 
 %% ---- Functions in which processes stop ----
 
-asked([{_, P, out, MFA, _, _} | Rest], Now, #d{told = Told, helper = Helper} = D) when is_tuple(MFA) ->
+asked([{_, P, out, MFA, _, _} | Rest], Now, #d{told = Told} = D) when is_tuple(MFA) ->
     case Told of
         #{MFA := At} when Now - At < ?AGAIN_MS -> asked(Rest, Now, D);
         _ when map_size(Told) >= ?FUNCTIONS -> asked(Rest, Now, D#d{told = #{}});
         _ ->
-            Helper ! {receives, P, MFA},
-            asked(Rest, Now, D#d{told = Told#{MFA => Now}})
+            asked(Rest, Now, told({receives, P, MFA}, D#d{told = Told#{MFA => Now}}))
     end;
 asked([_ | Rest], Now, D) -> asked(Rest, Now, D);
 asked([], _, D) -> D.
@@ -280,8 +298,10 @@ loop(#h{relay = Relay, modules = Modules, waiting = Waiting, reader = Reader, as
             Relay ! {off_done, P, Before, erlang:monotonic_time()},
             loop(H);
         {queue, P} when map_size(Asking) < ?ASKING ->
-            {Asker, _} = spawn_opt(?MODULE, ask, [Relay, P, H#h.vm], [link, monitor, ?NO_LIMIT]),
-            loop(H#h{asking = Asking#{Asker => true}});
+            case kprof_node:if_room(fun() -> spawn_opt(?MODULE, ask, [Relay, P, H#h.vm], [link, monitor, ?NO_LIMIT]) end) of
+                {Asker, _} -> loop(H#h{asking = Asking#{Asker => true}});
+                none -> loop(H)
+            end;
         {queue, _} ->
             loop(H);
         {receives, P, {M, F, A}} when is_map_key(M, Modules) ->
@@ -326,8 +346,11 @@ next(#h{relay = Relay, modules = Modules, waiting = Waiting, reader = none} = H)
             answered(Relay, P, MFA, maps:get(M, Modules)),
             next(H#h{waiting = queue:drop(Waiting)});
         {value, {_, {M, _, _}}} ->
-            {Reader, _} = spawn_opt(?MODULE, learn, [self(), M], [link, monitor, {priority, low}, ?NO_LIMIT]), % it takes milliseconds
-            H#h{reader = Reader};
+            Helper = self(),
+            case kprof_node:if_room(fun() -> spawn_opt(?MODULE, learn, [Helper, M], [link, monitor, {priority, low}, ?NO_LIMIT]) end) of % it takes milliseconds
+                {Reader, _} -> H#h{reader = Reader};
+                none -> next(H#h{waiting = queue:drop(Waiting)})
+            end;
         empty ->
             H
     end;

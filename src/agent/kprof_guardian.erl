@@ -6,12 +6,16 @@
 
 -define(RELAY_MS, 10000). % maximum time for the relay's cleanup
 
-%% Called by the controller before anything is set. To: kprof-top's pid. -> {Guardian, Monitor}
--spec start(pid(), kprof_cleanup:plan()) -> {pid(), reference()}.
+%% Called by the controller before anything is set. To: kprof-top's pid. -> {Guardian, Monitor}; none: the node has no room for
+%% a process
+-spec start(pid(), kprof_cleanup:plan()) -> none | {pid(), reference()}.
 start(To, Plan) ->
-    {Guardian, Ref} = spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}, {max_heap_size, 0}]),
-    Guardian ! {cleanup, Plan},
-    {Guardian, Ref}.
+    case kprof_node:if_room(fun() -> spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}, {max_heap_size, 0}]) end) of
+        none -> none;
+        {Guardian, Ref} ->
+            Guardian ! {cleanup, Plan},
+            {Guardian, Ref}
+    end.
 
 -spec init(pid(), pid()) -> term().
 init(Controller, To) ->

@@ -64,9 +64,10 @@ forget(Known) -> ets:delete_all_objects(Known).
 
 %% ---- A round ----
 
-%% The caller, who is linked to it, gets {round, Round, BeganUs, told(), ns that it has worked}.
--spec start(order()) -> pid().
-start(Order) -> spawn_opt(?MODULE, init, [self(), Order], [link, kprof_walk:heap()]).
+%% The caller, who is linked to it, gets {round, Round, BeganUs, told(), ns that it has worked}, or
+%% {no_round, Round}: the node had no room for a process. none: it has none for the round.
+-spec start(order()) -> none | pid().
+start(Order) -> kprof_node:if_room(fun() -> spawn_opt(?MODULE, init, [self(), Order], [link, kprof_walk:heap()]) end).
 
 -spec init(pid(), order()) -> term().
 init(Leader, #{known := Known, number := Number, before_us := Before, vm := Vm, wanted := #{by := By, rows := Most, within := Within}}) ->
@@ -75,7 +76,11 @@ init(Leader, #{known := Known, number := Number, before_us := Before, vm := Vm, 
         known = Known, number = Number, vm = Vm, masters = kprof_walk:masters(), sums = counters:new(?FIELDS * (?CALLS + ?APPS + 2), []),
         column = place(By), within = within(Within, Known), full = ets:info(Known, size) >= ?KNOWN, top = kprof_rank:new(Most)
     },
-    {Source, W0} = kprof_walk:source(kprof_walk:new()),
+    {Source, W0} =
+        case kprof_node:if_room(fun() -> kprof_walk:source(kprof_walk:new()) end) of
+            none -> unlink(Leader), Leader ! {no_round, self()}, exit(normal);
+            Started -> Started
+        end,
     {R1, W1} = walk(Source, R0, W0),
     Died = swept(R1),
     {Rows, Late, R, W3} = described(R1, W1),
@@ -292,7 +297,7 @@ asked(P, #r{known = Known, vm = Vm}, Asked) ->
         [Row] ->
             case kprof_walk:is_large(element(6, Row)) andalso not kprof_hazard:allowed(sample_large, Vm) of
                 true -> Asked;
-                false -> [{P, asked_apart(fun() -> answer(P, element(12, Row)) end)} | Asked]
+                false -> [{P, One} || One <- [kprof_node:if_room(fun() -> asked_apart(fun() -> answer(P, element(12, Row)) end) end)], One =/= none] ++ Asked
             end;
         [] ->
             Asked

@@ -53,6 +53,7 @@ loop(#t{controller = Controller} = T) ->
 handle({take, Ref, Wanted, PeriodUs}, T) -> answered(Ref, changed(Wanted, PeriodUs, T));
 handle({next, Timer}, #t{next = Timer} = T) -> begun(T#t{next = none});
 handle({round, Round, BeganUs, Told, Ns}, #t{round = Round} = T) -> rounded(BeganUs, Told, Ns, T#t{round = none});
+handle({no_round, Round}, #t{round = Round, period_us = Us, number = N} = T) -> planned(Us, T#t{round = none, number = N - 1});
 handle({gate, Gate, Budget}, #t{gate = Gate} = T) -> T#t{budget = Budget};
 handle({gate, 0, Budget}, T) -> planned(0, T#t{gate = 0, budget = Budget});
 handle({gate, Gate, Budget}, T) -> forgotten(T#t{gate = Gate, budget = Budget});
@@ -68,7 +69,10 @@ planned(_, T) ->
     T.
 
 begun(#t{gate = 0, round = none, number = N, known = Known, began_us = Before, options = #{wanted := Wanted, vm := Vm}} = T) ->
-    T#t{round = kprof_process_round:start(#{known => Known, number => N + 1, before_us => Before, wanted => Wanted, vm => Vm}), number = N + 1};
+    case kprof_process_round:start(#{known => Known, number => N + 1, before_us => Before, wanted => Wanted, vm => Vm}) of
+        none -> planned(T#t.period_us, T); % no room for a process
+        Round -> T#t{round = Round, number = N + 1}
+    end;
 begun(T) ->
     T.
 

@@ -160,8 +160,11 @@ choose(#l{options = #{who := inside}, seen = none, seed = Seed} = L) ->
     chosen([], choice_later(0, L#l{choice = #{matched => 0}, seen = kprof_stack_seen:new(Seed), masters = kprof_walk:masters()}));
 choose(#l{options = #{who := inside}} = L) ->
     choice_later(0, L#l{masters = kprof_walk:masters()});
-choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm := Vm}} = L) ->
-    started(L#l{choose = none, chooser = kprof_stack_choice:start(Who, Vm)});
+choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm := Vm, period_ms := Ms}} = L) ->
+    case kprof_node:if_room(fun() -> kprof_stack_choice:start(Who, Vm) end) of
+        none -> choose_in(1000 * Ms, L);
+        Chooser -> started(L#l{choose = none, chooser = Chooser})
+    end;
 choose(#l{options = #{period_ms := Ms}} = L) ->
     choose_in(1000 * Ms, L).
 
@@ -315,7 +318,11 @@ dealt([N | Rest], [Group | Groups], Dealt) -> dealt(Rest, Groups, [[N | Group] |
 
 workers(#l{idle = Idle, busy = Busy} = L) ->
     case length(Idle) < ?WORKERS andalso length(Idle) + map_size(Busy) < ?MOST_WORKERS of
-        true -> started(L#l{idle = [kprof_stack_worker:start() | Idle]});
+        true ->
+            case kprof_node:if_room(fun() -> kprof_stack_worker:start() end) of
+                none -> L;
+                Worker -> started(L#l{idle = [Worker | Idle]})
+            end;
         false -> L
     end.
 
@@ -412,7 +419,7 @@ look(#l{looked_ns = Then, answers = Answers, own_ns = Own, interval_us = Us, bud
     Cost = kprof_stack_rate:cost(length(Answers), Each, Own, (Now - Then) * erlang:system_info(schedulers_online)),
     Choices = kprof_stack_rate:cost(0, 0, L0#l.choice_ns, L0#l.choice_us * 1000 * erlang:system_info(schedulers_online)),
     Smooth = (L0#l.smooth + Cost) div 2,
-    Births = kprof_stack_births:look(probe(), Now div 1000000, L0#l.births),
+    Births = case kprof_node:if_room(fun() -> probe() end) of none -> L0#l.births; Probe -> kprof_stack_births:look(Probe, Now div 1000000, L0#l.births) end,
     L = gone_quiet(tell(L0#l{looked_ns = Now, answers = [], own_ns = 0, each_ns = Each, smooth = Smooth, cost = Smooth + Choices, births = Births})),
     case L#l.gate of
         0 -> choice_sooner(planned_every(kprof_stack_rate:next(Us, Asked, Smooth, Budget - min(Choices, Budget div 2)), L));

@@ -1,7 +1,7 @@
 %% Load for the tests of the agent, on the target. Runs on OTP 25 and later.
 -module(agent_load).
 -export([entry/1, tier/1, leaf/1, three/3, none/0, throws/1, tail/1, big/2]).
--export([deep/2, down/2, under/2, yielding/1, yields/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
+-export([deep/2, down/2, under/2, yielding/1, yielding_later/1, yields/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, counting_on/2, spin/0, holding/2]). % processes
 -export([counting/2, made/0, stale/1, stale_on/1, is_traced/1, is_clearing/1, replace_when_traced/2, set_when_free/2]). % tracing for a part of the time
 -export([fill/1, filling/1]). % of the table of processes
@@ -71,6 +71,8 @@ under(N, Data) -> [?MODULE:down(N - 1, [N | Data]) | Data].
 %% A process that is scheduled out repeatedly inside of a call, each time for longer than the limit below which events are not
 %% sent.
 yielding(N) -> spawn(fun() -> Partner = spawn_link(fun partner/0), ?MODULE:yields(N, Partner), receive stop -> ok end end).
+%% The same, when it gets `go`. It has ended its calls when it gets `stop`.
+yielding_later(N) -> spawn(fun() -> Partner = spawn_link(fun partner/0), receive go -> ok end, ?MODULE:yields(N, Partner), receive stop -> ok end end).
 yields(0, _) -> ok;
 yields(N, Partner) ->
     Partner ! {self(), N},

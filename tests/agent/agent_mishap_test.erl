@@ -15,6 +15,8 @@ tests() ->
         {a_blocked_scheduler, fun a_blocked_scheduler/1},
         {a_full_table_of_processes, fun a_full_table_of_processes/1},
         {no_room_for_a_request, fun no_room_for_a_request/1},
+        {no_room_for_details, fun no_room_for_details/1},
+        {no_room_for_stacks_and_processes, fun no_room_for_stacks_and_processes/1},
         {a_limit_of_heaps_ends_no_answer, fun a_limit_of_heaps_ends_no_answer/1},
         {a_limit_of_heaps_ends_no_process, fun a_limit_of_heaps_ends_no_process/1},
         {processes_of_another_tracer, fun processes_of_another_tracer/1},
@@ -276,6 +278,61 @@ no_room_for_a_request(T) ->
     Filler ! stop,
     receive ended -> ok after ?PATIENCE -> error(not_ended) end,
     ?soon(fun() -> drain(), run(T, call, [[{entry, [here]}]]), ask(K, flush), calls(messages(K)) =/= [] end),
+    finish(T, K),
+    nothing_left(T).
+
+%% Requests are followed in detail from then on: what the relay cannot start for them does not end it, and the flags are cleared.
+no_room_for_details(T) ->
+    K = traced(T, trace_config([{yields, 2}])),
+    P = rpc:call(T, agent_load, yielding_later, [20]),
+    Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
+    log_on(T),
+    Filler = rpc:call(T, agent_load, fill, [self()]),
+    receive full -> drain() after ?PATIENCE -> error(not_full) end,
+    {ok, _} = ask(K, {config, trace_config([{yields, 2}], #{detail => 1})}),
+    P ! go,
+    ?soon(fun() -> {ok, _, #{sent := Sent}} = ask(K, flush), Sent > 0 end),
+    Filler ! stop,
+    receive ended -> ok after ?PATIENCE -> error(not_ended) end,
+    receive {ke, relay_died, _} -> error(relay_died) after 0 -> ok end,
+    ?equal(rpc:call(T, erlang, whereis, [kprof_relay_00]), Relay),
+    ?soon(fun() -> not lists:member(running, maps:get(flags, rpc:call(T, agent_load, set_of, [P]))) end),
+    log_off(T),
+    no_report(),
+    P ! stop,
+    finish(T, K),
+    nothing_left(T).
+
+%% Of a process that has crashed. The VM itself logs that there are too many.
+no_report() ->
+    receive
+        {logged, {_, ["Too many processes\n"]}} -> no_report();
+        {logged, What} -> error(What)
+    after 0 -> ok
+    end.
+
+%% They wait until there is room again; so does a new guardian.
+no_room_for_stacks_and_processes(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    ok = ask(K, {stacks, #{who => all, interval_us => 5000, period_ms => 500}}),
+    {wait, _} = ask(K, {processes, #{period_ms => 500}}),
+    Guardian = rpc:call(T, erlang, whereis, [kprof_guardian_00]),
+    ?soon(fun() -> receive {ks, _, _, _, _, _, _, _, Samples} -> Samples =/= [] after 0 -> false end end),
+    log_on(T),
+    Filler = rpc:call(T, agent_load, fill, [self()]),
+    receive full -> drain() after ?PATIENCE -> error(not_full) end,
+    exit(Guardian, kill),
+    [begin ?got({kh, _, _}), ask(K, {processes, #{period_ms => 500}}) end || _ <- lists:seq(1, 6)],
+    Filler ! stop,
+    receive ended -> ok after ?PATIENCE -> error(not_ended) end,
+    receive {ke, What, Text} when What =:= stacks; What =:= processes -> error({What, Text}) after 0 -> ok end,
+    log_off(T),
+    no_report(),
+    ?soon(fun() -> is_pid(rpc:call(T, erlang, whereis, [kprof_guardian_00])) end),
+    ?equal(rpc:call(T, erlang, whereis, [kprof_controller_00]), K),
+    drain(),
+    ?soon(fun() -> receive {ks, _, _, _, _, _, _, _, Samples} -> Samples =/= [] after 0 -> false end end),
+    ok = ask(K, {stacks, off}),
     finish(T, K),
     nothing_left(T).
 
