@@ -5,6 +5,7 @@
 #include "slow_pump.h"
 
 #include <kprof/base/clock.h>
+#include <kprof/base/low_priority.h>
 #include <kprof/erl/term.h>
 #include <stdio.h>
 #include <string.h>

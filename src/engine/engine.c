@@ -87,7 +87,6 @@ struct engine *engine_new(const struct settings *s, const struct engine_hooks *h
         free(g);
         return NULL;
     }
-    g->low = low_priority_new(NULL, NULL);
     core_limits_default(&l);
     l.history = s->history; /* only a screen looks back: without one, memory stays small */
     g->names = intern_new(NAMES_MAX, NAMES_BYTES);
@@ -146,7 +145,6 @@ int engine_free(struct engine *g)
     catalog_free(g->catalog_load.catalog);
     static_calls_release(g);
     text_ring_free(g->text_ring);
-    low_priority_free(g->low);
     close(g->pipe[0]);
     close(g->pipe[1]);
     free(g);
@@ -166,7 +164,6 @@ int engine_attach(struct engine *g, const struct conn_target *to, struct err *e)
     so.recorder = g->recorder;
     so.wake = wake;
     so.wake_arg = g;
-    so.low = g->low;
     stream_on_full(g->stream, ring_wait, g);
     g->state = ENGINE_CONNECTING;
     g->control = control_start(&so);
@@ -235,7 +232,6 @@ bool engine_poll(struct engine *g)
 
     while (read(g->pipe[0], drain, sizeof drain) > 0)
         ;
-    low_priority_turn(g->low, clock_mono_ns());
     if (g->control)
         control_alive(g->control);
     if (g->replay.file)

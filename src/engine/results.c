@@ -46,7 +46,7 @@ static void connected(struct engine *g, struct result *r)
     if (g->connection.info.units_per_s && g->connection.info.start_native != r->info.start_native)
         process_names_restarted(g);
     if (r->info.local)
-        low_priority_join(g->low);
+        low_priority_begin();
     g->connection.info = r->info;
     core_set_release(g->core, r->info.otp);
     g->state = ENGINE_UP;

@@ -2,7 +2,7 @@
  * is mainly written by the unit that it is named after.
  *
  * Invariant: only the core thread uses the struct. Exceptions: `full_waits`, which is atomic, and
- * `ring`, `pipe` and `low`, which do not change after engine_new. */
+ * `ring` and `pipe`, which do not change after engine_new. */
 #ifndef KPROF_ENGINE_STATE_H
 #define KPROF_ENGINE_STATE_H
 
@@ -10,7 +10,6 @@
 #include "recording_meta.h"
 #include "slow_log.h"
 #include <kprof/base/intern.h>
-#include <kprof/base/low_priority.h>
 #include <kprof/base/ring.h>
 #include <kprof/base/text_ring.h>
 #include <kprof/core/compare.h>
@@ -287,7 +286,6 @@ struct engine {
     struct control *control;
     struct compare *compare; /* the reference of snapshots; NULL: none */
     int pipe[2];
-    struct low_priority *low; /* of the core thread and the reader */
     atomic_uint
         full_waits; /* waits of the reader since the core thread last took events from the ring */
 

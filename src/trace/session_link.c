@@ -80,8 +80,8 @@ static void *read_loop(void *arg)
     int r;
     uint64_t heard = clock_mono_ns(), turned = heard;
 
-    if (s->o.low && conn_is_local(s->conn))
-        low_priority_join(s->o.low);
+    if (conn_is_local(s->conn))
+        low_priority_begin();
     while ((r = conn_recv(s->conn, RECV_MS, &bytes, &n, &e)) >= 0) {
         struct etf rest;
         uint64_t ref, now = clock_mono_ns();
@@ -112,8 +112,6 @@ static void *read_loop(void *arg)
         if (s->o.wake)
             s->o.wake(s->o.wake_arg);
     }
-    if (s->o.low)
-        low_priority_leave(s->o.low);
     pthread_mutex_lock(&s->lock);
     s->lost = true;
     s->why = e;

@@ -15,8 +15,6 @@
 
 struct session;
 
-struct low_priority;
-
 struct session_opts {
     struct conn_target to;
     const char *self_name;
@@ -31,7 +29,6 @@ struct session_opts {
     struct recorder *recorder; /* or NULL */
     void (*wake)(void *arg);   /* the reader calls it after a message */
     void *wake_arg;
-    struct low_priority *low; /* if the node is on this machine, the reader joins; or NULL */
 };
 
 struct session_info {
