@@ -324,7 +324,15 @@ describe(P, Name, First, Leader, #c{vm = Vm, masters = Masters}) ->
 
 %% -> false | held
 is_held(P, #c{vm = Vm}) ->
-    case kprof_walk:may_ask(P, Vm) of
+    case kprof_hazard:allowed(sample_large, Vm) of
         true -> false;
-        false -> held
+        false -> held(kprof_walk:of_heaps(heaps, kprof_walk:info(P, garbage_collection_info)))
     end.
+
+held(Words) when is_integer(Words) ->
+    case kprof_walk:is_large(Words) of
+        true -> held;
+        false -> false
+    end;
+held(_) ->
+    false.

@@ -84,18 +84,14 @@ info(P, What) ->
         _ -> none
     end.
 
-%% False: it is dead, or it has a large heap, and on this VM a signal can block it for ever or crash the VM. With a long queue it
-%% counts as one with a large heap.
+%% False: it is dead, or it has a large heap, and on this VM a signal can block it for ever or crash the VM.
 -spec may_ask(pid(), kprof_hazard:vm()) -> boolean().
 may_ask(P, Vm) ->
     kprof_hazard:allowed(sample_large, Vm) orelse
-        case not has_long_queue(P, Vm) andalso of_heaps(heaps, info(P, garbage_collection_info)) of
+        case of_heaps(heaps, info(P, garbage_collection_info)) of
             Words when is_integer(Words) -> not is_large(Words);
             _ -> false
         end.
-
-%% The queue of a process that must not be asked for it is off heap: the VM does not walk that one.
-has_long_queue(P, Vm) -> may_ask_queue(P, Vm) andalso is_long(info(P, message_queue_len)).
 
 %% Whether the length of its queue may be read.
 -spec may_ask_queue(pid(), kprof_hazard:vm()) -> boolean().
