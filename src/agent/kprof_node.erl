@@ -54,7 +54,7 @@ told(Name) ->
 %% Some pids, from a list that is garbage at once.
 -spec oldest_and_newest() -> [pid()].
 oldest_and_newest() ->
-    {P, Ref} = spawn_opt(fun() -> exit({some, ends(processes())}) end, [monitor, {max_heap_size, 0}, last_scheduler()]),
+    {P, Ref} = spawn_opt(fun() -> exit({some, ends(processes())}) end, [monitor, {max_heap_size, 0}]),
     receive
         {'DOWN', Ref, _, P, {some, Some}} -> Some;
         {'DOWN', Ref, _, P, _} -> [] % it was killed
