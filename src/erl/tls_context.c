@@ -1,13 +1,12 @@
 #include "tls_context.h"
 #include "tls_failure.h"
+#include "tls_file.h"
 #include "tls_optfile.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/err.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define READ_BYTES ((size_t)64 << 10) /* a system call can read several records */
@@ -39,24 +38,11 @@ static int give_password(char *out, int cap, int writing, void *arg)
 
 static int readable(const char *file, const char *from, struct err *e)
 {
-    /* Also a name of an optfile: a FIFO must not block. */
-    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK), why = errno;
-    struct stat st;
-    char byte;
+    int fd = tls_file_open(file, from, "a PEM file", e);
 
-    if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
-        close(fd);
-        return err_set(e, "cannot read %.200s (from %s): it is not a regular file; give a PEM file",
-                       file, from);
-    }
-    if (fd >= 0 && read(fd, &byte, 1) >= 0) {
-        close(fd);
-        return 0;
-    }
-    why = fd >= 0 ? errno : why;
     if (fd >= 0)
         close(fd);
-    return err_set(e, "cannot read %.200s (from %s): %s", file, from, strerror(why));
+    return fd >= 0 ? 0 : -1;
 }
 
 static const char *from(bool given, const char *option)

@@ -1,12 +1,11 @@
 #include "tls_optfile.h"
+#include "tls_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <kprof/base/text.h>
 #include <kprof/erl/scan.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define VALUE_BYTES_MAX  ((size_t)4096)
@@ -423,26 +422,17 @@ int tls_optfile_parse(const char *text, size_t n, const char *file, struct tls_o
 /* The bytes of the file in text, which has TLS_OPTFILE_BYTES. */
 static int read_bytes(const char *file, char *text, size_t *n, struct err *e)
 {
-    /* The name may be from the arguments of another user's process: a FIFO must not block. */
-    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t got = -1;
-    struct stat st;
+    int fd = tls_file_open(file, "--tls-optfile", "the file of the node's -ssl_dist_optfile", e);
+    ssize_t got = 0;
 
     *n = 0;
-    if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
-        close(fd);
-        return err_set(e,
-                       "cannot read %.200s (from --tls-optfile): it is not a regular file; give "
-                       "the file of the node's -ssl_dist_optfile",
-                       file);
-    }
-    while (fd >= 0 && *n < TLS_OPTFILE_BYTES &&
-           (got = read(fd, text + *n, TLS_OPTFILE_BYTES - *n)) > 0)
+    if (fd < 0)
+        return -1;
+    while (*n < TLS_OPTFILE_BYTES && (got = read(fd, text + *n, TLS_OPTFILE_BYTES - *n)) > 0)
         *n += (size_t)got;
     if (got < 0)
         (void)err_set(e, "cannot read %.200s (from --tls-optfile): %s", file, strerror(errno));
-    if (fd >= 0)
-        close(fd);
+    close(fd);
     if (got > 0)
         (void)err_set(e, "%.200s is too long for a file of TLS options; give another --tls-optfile",
                       file);
