@@ -79,8 +79,7 @@ step(#p{todo = [], source = none, spawn_ms = Ms, new = true} = P) ->
 step(#p{todo = [], source = none} = P) ->
     wait(P);
 step(#p{todo = Todo, chunk = Chunk} = P) ->
-    Flagged = flag_some(Todo, Chunk, kprof_flags:slice(), P),
-    process_flag(priority, high), % it may have lost it
+    Flagged = kprof_flags:keep_priority(fun() -> flag_some(Todo, Chunk, kprof_flags:slice(), P) end),
     wait(Flagged#p{chunk = 2 * Chunk}).
 
 flag_some([Pid | Todo], N, Slice, #p{controller = Controller} = P) when Pid =:= self(); Pid =:= Controller ->
@@ -145,8 +144,7 @@ flags_off(#p{session = Session, spawn_ms = Ms, pids = Pids}) when Ms > 1; Pids =
     kprof_flags:off({Session, self()}, Ms > 1, none); % P#p.new is false once they have it for good
 flags_off(#p{pids = Pids, taken = Taken} = P) ->
     kprof_pids:back(Pids),
-    unflag([], Taken, kprof_flags:slice(), P),
-    process_flag(priority, high),
+    kprof_flags:keep_priority(fun() -> unflag([], Taken, kprof_flags:slice(), P) end),
     kprof_pids:stop(Pids).
 
 unflag([Pid | Rest], Lists, Slice, P) ->

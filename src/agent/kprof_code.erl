@@ -61,9 +61,8 @@ instead(Near) -> ["; similar: ", lists:join(", ", Near)].
 %% The three most similar names, if any is similar enough. Some 20 us for each name, of which there are thousands: in slices.
 near(Name, Names) ->
     Max = max(2, length(Name) div 3),
-    {priority, Priority} = process_info(self(), priority),
-    Near = near(Name, [N || N <- Names, abs(length(N) - length(Name)) =< Max, length(N) < 100], Max, kprof_flags:slice()),
-    process_flag(priority, Priority),
+    Like = [N || N <- Names, abs(length(N) - length(Name)) =< Max, length(N) < 100],
+    Near = kprof_flags:keep_priority(fun() -> near(Name, Like, Max, kprof_flags:slice()) end),
     lists:sublist([N || {_, N} <- lists:sort(Near)], 3).
 
 near(Name, [N | Rest], Max, Slice) ->

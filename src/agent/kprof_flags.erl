@@ -4,7 +4,7 @@
 %% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself, and loses
 %% its high priority if it has one. Own: {Session | none, Tracer}. Flags of other tracers are not changed.
 -module(kprof_flags).
--export([start/4, start_off/3, go/1, here/1, walked/1, stop/1, off/3, walk/2, fold/2, slice/0, rest/1, rest/2, yield/0, heap_limit/1]).
+-export([start/4, start_off/3, go/1, here/1, walked/1, stop/1, off/3, walk/2, fold/2, slice/0, rest/1, rest/2, keep_priority/1, yield/0, heap_limit/1]).
 -export_type([own/0, refused/0, slice/0, work/0]).
 
 -type own() :: {kprof_spec:session(), pid() | none}.
@@ -150,11 +150,9 @@ each_cleared(Own, Skip) ->
 %% garbage collections, which stop a scheduler for 12 ms if there are 200,000 processes.
 -spec fold(fun((pid(), Acc) -> Acc), Acc) -> Acc.
 fold(F, Acc0) ->
-    {priority, Priority} = process_info(self(), priority),
     {Source, Pids} = kprof_pids:source(?LIST),
-    Acc = fold(F, Acc0, kprof_pids:some(Source), slice()),
+    Acc = keep_priority(fun() -> fold(F, Acc0, kprof_pids:some(Source), slice()) end),
     kprof_pids:stop(Pids),
-    process_flag(priority, Priority),
     Acc.
 
 fold(_, Acc, {[], _}, _) ->
@@ -168,7 +166,7 @@ fold_of(_, Acc, [], _, Slice) -> {Acc, Slice};
 fold_of(F, Acc, Ps, _, Slice) -> fold_of(F, Acc, Ps, ?PIECE, rest(Slice)).
 
 %% A slice of work: the worker calls rest/1 every few steps. After ?PATIENT_MS its turns are as long as the VM lets them be, so it
-%% must not be preferred to the node's own processes: it loses a high priority, which it sets again when the work is done.
+%% must not be preferred to the node's own processes: it loses a high priority, until the end of keep_priority/1.
 -spec slice() -> slice().
 slice() ->
     Now = now_us(),
@@ -190,6 +188,14 @@ rest({Began, Since} = Slice, Us) ->
             yield(),
             {Began, now_us()}
     end.
+
+%% F(); then the priority that the process had before.
+-spec keep_priority(fun(() -> A)) -> A.
+keep_priority(F) ->
+    {priority, Priority} = process_info(self(), priority),
+    Value = F(),
+    process_flag(priority, Priority),
+    Value.
 
 %% Lets others run, also at high priority: a yield there lets only processes of that priority run.
 -spec yield() -> true.

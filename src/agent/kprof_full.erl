@@ -38,9 +38,7 @@ kill({Tracer, _, _, _} = Full) ->
 clear(none) -> ok;
 clear({Tracer, Modules, Metas, Counted}) ->
     unset_metas(none, Tracer, Metas, Counted),
-    {priority, Priority} = process_info(self(), priority),
-    [kprof_full_patterns:clear(none, M) || M <- Modules],
-    process_flag(priority, Priority), % it loses a high one if that takes long
+    kprof_flags:keep_priority(fun() -> [kprof_full_patterns:clear(none, M) || M <- Modules] end),
     ok.
 
 -spec unset_metas(kprof_spec:session(), pid(), [mfa()], [mfa()]) -> term().

@@ -19,6 +19,7 @@
 -define(BATCH, 200).
 -define(LEAST_TICK_MS, 1).
 -define(BLOCKED_TICK_MS, 5). % while the connection would block
+-define(IDLE_TICK_MS, 100). % while nothing is traced
 -define(SLICE_US, 200).
 -define(STEP, 16). % messages between two readings of the clock
 -define(FLOOD, 2000). % a flood: this many messages in a turn,
@@ -281,6 +282,7 @@ tick(Acc, N, #s{came = Came} = S0) ->
 
 %% The time after which about 200 messages wait, which is about a slice.
 next_tick(#s{held = Held}) when Held > 0 -> ?BLOCKED_TICK_MS;
+next_tick(#s{gate = Gate, came = 0, detail = none}) when Gate =/= open -> ?IDLE_TICK_MS;
 next_tick(#s{came = Came, tick = Ms}) when Came > ?BATCH -> max(?LEAST_TICK_MS, Ms * ?BATCH div Came);
 next_tick(#s{came = Came, tick = Ms, limit = none}) when Came < ?BATCH div 2 -> min(?TICK_MS, Ms * 2);
 next_tick(#s{limit = {_, _, _}, tick = Ms}) -> min(?TICK_MS, Ms * 2); % a burst reaches the limit at once

@@ -12,7 +12,7 @@
 -export([steady/0, brief/0, one/0, spawned/1]). % depth of stacks
 -export([log/2]). % of logger
 -export([queues/0, fill/0]). % events of the VM
--export([cuts/1, cut_bits/0, restore_cut/1, pacer/0]).
+-export([cuts/1, cut_bits/0, restore_cut/1, pacer/0, turns/1]).
 -export([suspend/1, waits/1]). % of the code server
 -export([blocks/2, block/2, blocked/1, waking/0, blocking/2]). % of a scheduler
 -export([canceled/3]). % of a capture
@@ -707,6 +707,21 @@ pacer() ->
     {links, Links} = process_info(whereis(kprof_relay_00), links),
     [Pacer] = [P || P <- Links, is_pid(P), process_info(P, priority) =:= {priority, high}],
     Pacer.
+
+%% How often the relay is resumed in this time.
+turns(Ms) ->
+    P = pacer(),
+    1 = erlang:trace(P, true, [send]),
+    receive after Ms -> ok end,
+    erlang:trace(P, false, [send]),
+    turns_of(P, 0).
+
+turns_of(P, N) ->
+    receive
+        {trace, P, send, tick, _} -> turns_of(P, N + 1);
+        {trace, P, _, _, _} -> turns_of(P, N)
+    after 0 -> N
+    end.
 
 %% Like a call that was interrupted while it took a ticket.
 restore_cut(Bits) ->

@@ -30,6 +30,7 @@ tests() ->
         {rates_are_counted, fun rates_are_counted/1},
         {rates_end_with_us, fun rates_end_with_us/1},
         {off_means_off, fun off_means_off/1},
+        {the_relay_rests_while_tracing_is_off, fun the_relay_rests_while_tracing_is_off/1},
         {silence_pauses_and_ends, fun silence_pauses_and_ends/1},
         {two_at_once, fun two_at_once/1},
         {receipt_is_all_zero, fun receipt_is_all_zero/1},
@@ -365,6 +366,17 @@ stacks_are_bounded(T) ->
     ?equal([F || F <- Frames, string:find(F, "secret") =/= nomatch], []),
     exit(Deep, kill),
     ?soon(fun() -> ask(K, {stack, numbers(T, Deep)}) =:= dead end),
+    finish(T, K).
+
+%% While tracing is off it has nothing to do, so it is seldom resumed; when tracing is switched on, at once.
+the_relay_rests_while_tracing_is_off(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    ok = ask(K, {tracing, false}),
+    receive_off(),
+    Turns = rpc:call(T, agent_load, turns, [1000]),
+    ?check(Turns < 30),
+    ok = ask(K, {tracing, true}),
+    ?soon(fun() -> run(T, entries, [[1]]), calls(messages(K)) =/= [] end),
     finish(T, K).
 
 off_means_off(T) ->
