@@ -298,7 +298,8 @@ opened(S) ->
     kprof_stacks:gate(S),
     kprof_full:cancel(breaker, S).
 
-%% While tracing is paused because the lease has ended, or for a capture, the breaker does not advance.
+%% While tracing is paused because the lease has ended, or for a capture, the breaker does not advance. It stays open until the
+%% counters show what a try costs: they are off while kprof-top is silent, and start again with a new trace configuration.
 -spec breaker(state()) -> state().
 breaker(#s{breaker = B0, tracing = #tracing{paused = Paused, on = On}} = S) ->
     Now = kprof_node:now_ms(),
@@ -306,9 +307,17 @@ breaker(#s{breaker = B0, tracing = #tracing{paused = Paused, on = On}} = S) ->
         true ->
             step_later(S#s{breaker = kprof_breaker:wait(Now, B0)});
         false ->
-            {What, B} = kprof_breaker:tick(Now, B0),
-            stepped(What, step_later(S#s{breaker = B}), S)
+            case Paused =:= overload andalso is_uncounted(S) of
+                true ->
+                    step_later(counting(S));
+                false ->
+                    {What, B} = kprof_breaker:tick(Now, B0),
+                    stepped(What, step_later(S#s{breaker = B}), S)
+            end
     end.
+
+is_uncounted(#s{count = none}) -> true;
+is_uncounted(#s{count = Count}) -> kprof_call_count:is_early(erlang:monotonic_time(), Count).
 
 %% At most one timer is set.
 step_later(#s{breaker = B} = S) ->

@@ -14,6 +14,7 @@ tests() ->
         {overload_switches_off, fun overload_switches_off/1},
         {breaker_backs_off, fun breaker_backs_off/1},
         {counted_while_open, fun counted_while_open/1},
+        {no_try_without_counts, fun no_try_without_counts/1},
         {counters_cost_little, fun counters_cost_little/1},
         {counters_of_others_are_left, fun counters_of_others_are_left/1},
         {killed_while_counting, fun killed_while_counting/1},
@@ -114,6 +115,20 @@ counted_while_open(T) ->
     opened(K),
     finish(T, K),
     nothing_left(T).
+
+%% Each trace configuration starts the counters again. A try that begins before they have counted would begin with 1 request in 10.
+no_try_without_counts(T) ->
+    Config = trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]),
+    K = traced(T, Config),
+    Workers = run_forever(T, 2),
+    ok = ask(K, {limits, #{cooldown_ms => 200, max_rate => 100}}),
+    ok = ask(K, {trip, <<"a test">>}),
+    ?got({ke, overload, _}),
+    End = now_ms() + 1000,
+    ?soon(fun() -> {ok, _} = ask(K, {config, Config}), now_ms() > End end),
+    receive {ke, half_open, <<"breaker half open: tracing 1 request in ", N/binary>>} -> ?check(binary_to_integer(N) > 10) after ?PATIENCE -> error(no_try) end,
+    stop_workers(Workers),
+    finish(T, K).
 
 opened(K) ->
     ok = ask(K, {trip, <<"a test">>}),
