@@ -62,6 +62,6 @@ beat(#s{full = #full{busy = Busy} = Full} = S) ->
     case kprof_link:is_silent(S) of
         true -> cancel(lease, S);
         false when S#s.beside, Full#full.request -> cancel(canceled, S); % both need the control word
-        false when Long, Busy + 1 >= ?BUSY_BEATS -> cancel(run_queue, S);
+        false when Long, Busy + 1 >= ?BUSY_BEATS -> cancel(run_queue, kprof_tracing:too_much(S));
         false -> S#s{full = Full#full{busy = if Long -> Busy + 1; true -> 0 end}}
     end.

@@ -4,7 +4,7 @@
 -export([
     all_told/1, begin_tracing/1, breaker/1, count_step/1, counting/1, counting_off/1, counting_told/1, flush/1, go_on_after_capture/1,
     go_on_after_lease/1, let_go/1, new_relay/1, overload/2, pause_for_capture/1, quiet/1, recount/1, relay_died/1, send_limits/1,
-    slow_start_over/1, trace_off/1, trace_on/1, tracing/2, trip/2, walked/2, watch_flags/1
+    slow_start_over/1, too_much/1, trace_off/1, trace_on/1, tracing/2, trip/2, walked/2, watch_flags/1
 ]).
 
 -include("kprof_controller.hrl").
@@ -148,16 +148,29 @@ trace_on(S) ->
 %% For a capture (below OTP 27, where there is one trace) and for a full trace: the tiers pause.
 -spec pause_for_capture(state()) -> state().
 pause_for_capture(#s{tracing = #tracing{paused = Before}} = S0) ->
+    IsPart = kprof_part_time:is_on(S0),
     S = trace_off(counting_off(S0)),
-    S#s{tracing = S#s.tracing#tracing{paused = capture, slow_start = if Before =:= slow_start -> interrupted; true -> none end}}.
+    S#s{tracing = S#s.tracing#tracing{paused = capture, slow_start = if Before =:= slow_start; IsPart -> interrupted; true -> none end}}.
 
 -spec go_on_after_lease(state()) -> state().
 go_on_after_lease(#s{tracing = Tracing} = S) -> kprof_heartbeat:send(begin_tracing(S#s{tracing = Tracing#tracing{paused = none}})).
 
+%% With a slow start if there was none before, if tracing was on for a part of the time, or if the full trace ended because it
+%% hurt (too_much/1); while kprof-top is silent, nothing begins.
 -spec go_on_after_capture(state()) -> state().
-go_on_after_capture(#s{tracing = #tracing{paused = capture, slow_start = interrupted}} = S) -> go_on_after_lease(S);
-go_on_after_capture(#s{tracing = #tracing{paused = capture}} = S) -> trace_on(kprof_tiers:resample(S#s{tracing = S#s.tracing#tracing{paused = none}}));
-go_on_after_capture(S) -> S.
+go_on_after_capture(#s{tracing = #tracing{paused = capture, wanted = Wanted, slow_start = Interrupted} = Tracing} = S) ->
+    case Wanted andalso kprof_link:is_silent(S) of
+        true -> kprof_heartbeat:send(S#s{tracing = Tracing#tracing{paused = lease}});
+        false when Interrupted =:= interrupted -> go_on_after_lease(S);
+        false -> trace_on(kprof_tiers:resample(S#s{tracing = Tracing#tracing{paused = none}}))
+    end;
+go_on_after_capture(S) ->
+    S.
+
+%% What the tiers pause for is ended because of the node's load.
+-spec too_much(state()) -> state().
+too_much(#s{tracing = #tracing{paused = capture} = Tracing} = S) -> S#s{tracing = Tracing#tracing{slow_start = interrupted}};
+too_much(S) -> S.
 
 with_relay(#s{relay = none} = S) -> new_relay(S);
 with_relay(S) -> S.

@@ -3,7 +3,7 @@
 -export([tests/0]).
 
 -include("agent.hrl").
--import(agent_lib, [load/2, ask/2, trace_config/2, traced/2, finish/2, run/3, batches/1, calls/1, payloads/2, stop_workers/1, beat_now/2, nothing_left/1, gone/1, told_gone/0, isolated/1, drain/0, now_ms/0, token_of/1]).
+-import(agent_lib, [load/2, ask/2, trace_config/2, traced/2, finish/2, run/3, batches/1, calls/1, payloads/2, stop_workers/1, beat_now/1, beat_now/2, nothing_left/1, gone/1, told_gone/0, isolated/1, drain/0, now_ms/0, token_of/1]).
 
 tests() ->
     [
@@ -360,6 +360,11 @@ part_time_instead_of_breaker(T) ->
     ok = ask(K, {limits, #{max_cost => 1, part_ms => 5, part_assumed => 1, cooldown_ms => 500}}),
     ?soon(fun() -> is_on(K) end),
     alternates(T, 3),
+    %% the tiers pause for a full trace; after it they are not traced all the time first
+    ok = ask(K, {full, #{who => {call, {<<"agent_load">>, <<"let_go">>, 1}}, modules => {some, [<<"agent_load">>], []}}}),
+    receive {kf, _, _, #{phase := 2}, _, _, _} -> ok after ?PATIENCE -> error(no_full_trace) end,
+    ok = ask(K, {full, off}),
+    ?equal(first_beat(K), ?PART_TIME),
     ok = ask(K, {tracing, false}),
     ok = ask(K, {tracing, true}),
     ?soon(fun() -> is_on(K) end),
@@ -374,6 +379,13 @@ part_time_instead_of_breaker(T) ->
     ok = ask(K, {limits, #{max_cost => 1, part_ms => 0, cooldown_ms => 10 * ?PATIENCE}}),
     ?got({ke, overload, _}),
     ended(T, K, Workers).
+
+%% Why sampling is what it is, as soon as tracing is on.
+first_beat(K) ->
+    case beat_now(K) of
+        #{gap := 0, sample_why := Why} -> Why;
+        #{} -> first_beat(K)
+    end.
 
 %% Not without a limit of cost, not if every request is sampled, not if kprof-top does not allow it or only assumes that requests are
 %% short (all this below max_cost).
