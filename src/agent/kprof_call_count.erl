@@ -4,7 +4,7 @@
 %% many calls a counter is on for a part of each round, rounds get longer, and the last rate is used for the rest. A value of
 %% the controller; the caller passes the time of a step in native units. The time of calls is never counted (kprof_hazard: call_time).
 -module(kprof_call_count).
--export([new/4, step/2, is_early/2, latest/2, due/2, stop/1, held/1, per_second/2, rates/1, clear/2, left/2, call_count/2]).
+-export([new/4, joined/2, step/2, is_early/2, latest/2, due/2, stop/1, held/1, per_second/2, rates/1, clear/2, left/2, call_count/2]).
 -export_type([counts/0]).
 
 -define(SLICE_MS, 40).
@@ -18,6 +18,7 @@
 -record(c, {
     session,
     tiers, % [{Ix | sent, MFA}] that can be counted
+    taken, % the others: each has a counter of another tracer, or of a question of kprof-top
     count_ns, % cost of one count
     phase = rest,
     counted = false, % they have been on for a slice
@@ -39,11 +40,24 @@
 %% has one counter for all).
 -spec new(kprof_spec:session(), [{kprof_spec:ix() | sent, mfa()}], pos_integer(), integer()) -> counts().
 new(Session, Tiers, CountNs, Now) ->
-    Free = [T || {_, MFA} = T <- Tiers, free(Session, MFA)],
+    {Free, Taken} = lists:partition(fun({_, MFA}) -> free(Session, MFA) end, Tiers),
     #c{
-        session = Session, tiers = Free, count_ns = CountNs, on = #{}, rate = #{}, due = #{}, began = Now, told = Now, switches = switches(),
-        covered = maps:from_list([{MFA, Now} || {_, MFA} <- Free])
+        session = Session, tiers = Free, taken = Taken, count_ns = CountNs, on = #{}, rate = #{}, due = #{}, began = Now, told = Now,
+        switches = switches(), covered = covered(Free, Now)
     }.
+
+covered(Tiers, Now) -> maps:from_list([{MFA, Now} || {_, MFA} <- Tiers]).
+
+%% Functions whose counter another tracer, or a question of kprof-top, has removed since: they are counted from the next round on.
+%% none: there are none. Before that the caller shares the plan, with held/1.
+-spec joined(integer(), counts()) -> none | counts().
+joined(_, #c{taken = []}) ->
+    none;
+joined(Now, #c{session = Session, tiers = Tiers, taken = Taken0, covered = Covered} = C) ->
+    case lists:partition(fun({_, MFA}) -> free(Session, MFA) end, Taken0) of
+        {[], _} -> none;
+        {Free, Taken} -> C#c{tiers = Tiers ++ Free, taken = Taken, covered = maps:merge(Covered, covered(Free, Now))}
+    end.
 
 free(Session, MFA) -> kprof_spec:pattern({Session, call_count}, MFA) =:= false.
 

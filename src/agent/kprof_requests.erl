@@ -106,12 +106,7 @@ count(Ref, Ix, MFA, #s{session = Session} = S) ->
 
 -spec counted(integer(), kprof_spec:ix(), {mfa(), none | non_neg_integer(), kprof_spec:session()}, state()) -> state().
 counted(Ref, Ix, {MFA, Before, Session}, #s{session = Session} = S) ->
-    Calls =
-        case {kprof_call_count:call_count(Session, MFA), Before} of
-            {N, none} when is_integer(N) -> N;
-            {N, _} when is_integer(N), N >= Before -> N - Before;
-            _ -> 0
-        end,
+    Now = kprof_call_count:call_count(Session, MFA),
     S1 =
         case Before of
             none ->
@@ -121,10 +116,23 @@ counted(Ref, Ix, {MFA, Before, Session}, #s{session = Session} = S) ->
                 S
         end,
     kprof_tracing:flush(S),
-    Seen = in_requests(Calls, watched(Ix, S) * kprof_sampling:in_force(S), S),
-    kprof_link:answer(Ref, {called, Calls, Seen, Calls - Seen}, S1);
+    Watched = watched(Ix, S),
+    Answer =
+        case calls(Now, Before) of
+            none ->
+                {error, held, <<"not counted: the counter was removed meanwhile; ask again">>};
+            Calls ->
+                Seen = in_requests(Calls, Watched * kprof_sampling:in_force(S), S),
+                {called, Calls, Seen, Calls - Seen}
+        end,
+    kprof_link:answer(Ref, Answer, S1);
 counted(Ref, _, _, S) -> % and its counters with it
     kprof_link:answer(Ref, {error, held, <<"not counted: the trace session ended meanwhile; ask again">>}, S).
+
+%% none: whoever set the counter has removed it, or set it again; or the module was loaded again.
+calls(N, none) -> N;
+calls(N, Before) when is_integer(N), N >= Before -> N - Before;
+calls(_, _) -> none.
 
 %% Tracing for a part of the time: the estimate of a single second can be wrong by half.
 in_requests(Calls, Estimate, S) ->

@@ -392,11 +392,18 @@ recount(#s{count = none} = S) -> S;
 recount(S) -> counting(counting_off(S)).
 
 -spec count_step(state()) -> state().
-count_step(#s{count = Count0} = S) ->
+count_step(S0) ->
+    S = #s{count = Count0} = joined(S0),
     {Ms, Count} = kprof_call_count:step(erlang:monotonic_time(), Count0),
     Timer = make_ref(),
     erlang:send_after(Ms, self(), {count, Timer}),
     S#s{count = Count, tracing = S#s.tracing#tracing{count_timer = Timer}}.
+
+joined(#s{count = Count} = S) ->
+    case kprof_call_count:joined(erlang:monotonic_time(), Count) of
+        none -> S;
+        More -> kprof_cleanup_plan:share(S#s{count = More})
+    end.
 
 %% Of the time up to now: rates change quickly, and few calls are made in the counters' first 40 ms if the machine is busy.
 latest_counts(#s{count = none} = S) -> S;

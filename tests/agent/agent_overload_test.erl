@@ -15,6 +15,7 @@ tests() ->
         {breaker_backs_off, fun breaker_backs_off/1},
         {counted_while_open, fun counted_while_open/1},
         {no_try_without_counts, fun no_try_without_counts/1},
+        {counted_after_a_question, fun counted_after_a_question/1},
         {counters_cost_little, fun counters_cost_little/1},
         {counters_of_others_are_left, fun counters_of_others_are_left/1},
         {killed_while_counting, fun killed_while_counting/1},
@@ -128,6 +129,19 @@ no_try_without_counts(T) ->
     ?soon(fun() -> {ok, _} = ask(K, {config, Config}), now_ms() > End end),
     receive {ke, half_open, <<"breaker half open: tracing 1 request in ", N/binary>>} -> ?check(binary_to_integer(N) > 10) after ?PATIENCE -> error(no_try) end,
     stop_workers(Workers),
+    finish(T, K).
+
+%% A question whether a tier is called has set its counter when the breaker opens. When that has been answered, the tier is counted
+%% like the others. A second question meanwhile finds the counter removed: it is not told that there were no calls.
+counted_after_a_question(T) ->
+    K = traced(T, trace_config([{entry, 1}, {leaf, 1}])),
+    ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
+    {called, _, _, _} = ask(K, {why, 1}), % what it needs is loaded
+    [K ! {kp, ?KEY, Ref, {why, 1}} || Ref <- [4242, 4243]],
+    opened(K),
+    ?soon(fun() -> run(T, entries, [lists:seq(1, 10)]), add_counted(), maps:get(1, told(), {0, 0}) > {0, 0} end),
+    receive {kr, 4242, First} -> ?equal(element(1, First), called) after ?PATIENCE -> error(no_answer) end,
+    receive {kr, 4243, Second} -> ?equal({element(1, Second), element(2, Second)}, {error, held}) after ?PATIENCE -> error(no_answer) end,
     finish(T, K).
 
 opened(K) ->
