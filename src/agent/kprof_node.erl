@@ -179,10 +179,10 @@ cpu() ->
 permille({Kind, Used0, All0}, {Kind, Used1, All1}) when All1 > All0 -> max(0, min(1000, (Used1 - Used0) * 1000 div (All1 - All0)));
 permille(_, _) -> -1.
 
-%% -> the length of the run queue if it is long
+%% -> the length of the run queue if it is long. Jobs that wait for dirty schedulers do not count: tracing does not delay them.
 -spec long_run_queue() -> none | pos_integer().
 long_run_queue() ->
-    Length = erlang:statistics(run_queue),
+    Length = lists:sum(lists:sublist(erlang:statistics(run_queue_lengths), erlang:system_info(schedulers))),
     case Length > ?RUN_QUEUE * erlang:system_info(schedulers_online) of
         true -> Length;
         false -> none

@@ -7,7 +7,7 @@
 -export([fill/1, filling/1]). % of the table of processes
 -export([idle_holder/0, idle_holding/0, busy_holder/1, busy_holder_ends/0, busy_holding/2, beating/1, beating_on/1]). % tokens at the end
 -export([sends_traced/0, sends_traced_end/1, tracing_sends/0, ticking/1]).
--export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_in_captures/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
+-export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_in_captures/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, dirty/2, loaded/2, now_ms/0, hears_questions/1, questions/1]).
 -export([polling/0, chosen/2, all_pids/1, pids_left/0, samplers/0, samplers/1, processes_round/2]). % of stacks, of processes
 -export([steady/0, brief/0, one/0, spawned/1]). % depth of stacks
 -export([log/2]). % of logger
@@ -336,6 +336,13 @@ claim(Name) ->
 %% Processes in a loop at low priority: they fill the run queue, but do not delay other processes.
 spinning(N) -> [spawn_opt(?MODULE, spin, [], [{priority, low}]) || _ <- lists:seq(1, N)].
 spin() -> spin().
+%% Jobs for the dirty schedulers: each takes this time, and needs no CPU.
+dirty(N, Ms) ->
+    erts_debug:set_internal_state(available_internal_state, true),
+    Jobs = [spawn(erts_debug, dirty_cpu, [wait, Ms]) || _ <- lists:seq(1, N)],
+    erts_debug:set_internal_state(available_internal_state, false),
+    Jobs.
+
 stop_spinning(Ps) -> [exit(P, kill) || P <- Ps].
 
 now_ms() -> erlang:monotonic_time(millisecond).

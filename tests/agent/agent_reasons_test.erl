@@ -27,6 +27,7 @@ tests() ->
         {big_events_trip, fun big_events_trip/1},
         {a_long_queue_is_not_walked, fun a_long_queue_is_not_walked/1},
         {a_long_run_queue_trips, fun a_long_run_queue_trips/1},
+        {dirty_jobs_do_not_trip, fun dirty_jobs_do_not_trip/1},
         {asked_to_trip, fun asked_to_trip/1},
         {reloaded_is_traced_at_the_next_look, fun reloaded_is_traced_at_the_next_look/1},
         {silent_for_ten_seconds, fun silent_for_ten_seconds/1}
@@ -192,6 +193,17 @@ piled_up(T, Limits, Ms, Reason) ->
     {Numbers, node_ms(T) - Began}.
 
 %% ---- Reasons that the controller detects ----
+
+%% They wait for dirty schedulers, which tracing does not use.
+dirty_jobs_do_not_trip(T) ->
+    K = armed(T, trace_config([{entry, 1}]), #{}),
+    Limit = ?RUN_QUEUE * rpc:call(T, erlang, system_info, [schedulers_online]),
+    Jobs = rpc:call(T, agent_load, dirty, [Limit * 15 div 10, 500]),
+    ?soon(fun() -> receive {kh, _, #{run_queue := Length}} -> Length > Limit after ?PATIENCE -> error(no_heartbeat) end end),
+    [receive {kh, _, #{breaker := 0}} -> ok after ?PATIENCE -> error(tripped) end || _ <- lists:seq(1, 6)],
+    receive {ke, What, Text} when What =:= sampling; What =:= overload -> error({What, Text}) after 0 -> ok end,
+    rpc:call(T, agent_load, stop_spinning, [Jobs]),
+    finish(T, K).
 
 %% Above the limit the sampling rate is reduced. If tracing then costs almost nothing, this is all; if unsampled calls
 %% contribute, tracing is switched off after two seconds.
