@@ -132,6 +132,7 @@ struct timeline {
     struct timed *timed; /* samples sorted by process, then by time */
     size_t n;
     uint64_t start_ns;
+    bool no_times;
     uint32_t tid;
     uint32_t *open; /* functions that are open now, root first */
     size_t opened, open_cap;
@@ -206,18 +207,24 @@ static void open_to(struct timeline *t, size_t depth, uint64_t time_ns)
     }
 }
 
-/* The duration of a sample: its weight if that is a time; else the time to the next sample of the
- * process, or one interval if that time is longer than two, so that time without samples stays
- * empty. */
+/* The weight as a time; 1 us for each sample or byte. */
+static uint64_t weight_ns(const struct timeline *t, size_t i)
+{
+    uint64_t weight = stack_view_at(t->view, t->timed[i].sample)->weight;
+    if (stack_profile_meta(t->profile)->unit == STACK_UNIT_NS)
+        return weight;
+    return weight < UINT64_MAX / 1000 ? weight * 1000 : UINT64_MAX;
+}
+
+/* The duration of a sample: its weight if that is a time, or if there are no times; else the time
+ * to the next sample of the process, or one interval if that time is longer than two, so that time
+ * without samples stays empty. */
 static uint64_t length_ns(const struct timeline *t, size_t i)
 {
     const struct stack_profile_meta *m = stack_profile_meta(t->profile);
     const struct timed *k = &t->timed[i];
-    uint64_t weight = stack_view_at(t->view, k->sample)->weight;
-    if (m->unit == STACK_UNIT_NS)
-        return weight;
-    if (m->unit == STACK_UNIT_US)
-        return weight < UINT64_MAX / 1000 ? weight * 1000 : UINT64_MAX;
+    if (t->no_times || m->unit == STACK_UNIT_NS || m->unit == STACK_UNIT_US)
+        return weight_ns(t, i);
     if (i + 1 == t->n || k[1].process != k->process)
         return m->interval_ns;
     uint64_t ns = k[1].time_ns - k->time_ns;
@@ -251,9 +258,13 @@ static void begin_process(struct timeline *t, const struct timed *k)
     struct buf name;
     struct json *j = &t->j;
     buf_init(&name, 0);
-    buf_addch(&name, '<');
-    stacks_out_pid(&name, s->process);
-    buf_addch(&name, '>');
+    if (s->process == 0) {
+        buf_adds(&name, "process not known");
+    } else {
+        buf_addch(&name, '<');
+        stacks_out_pid(&name, s->process);
+        buf_addch(&name, '>');
+    }
     if (s->name) {
         buf_addch(&name, ' ');
         buf_adds(&name, stack_profile_str(t->profile, s->name, NULL));
@@ -277,19 +288,36 @@ static void begin_process(struct timeline *t, const struct timed *k)
     buf_release(&name);
 }
 
+/* Without times, the samples of a process follow each other. */
+static void lay_end_to_end(struct timeline *t)
+{
+    uint64_t end_ns = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        if (i == 0 || t->timed[i].process != t->timed[i - 1].process)
+            end_ns = 0;
+        t->timed[i].time_ns = end_ns;
+        uint64_t ns = weight_ns(t, i);
+        end_ns = ns < UINT64_MAX - end_ns ? end_ns + ns : UINT64_MAX;
+    }
+}
+
 static void sort_samples(struct timeline *t, const struct flame_filter *filter)
 {
     size_t all = stack_view_count(t->view);
     t->timed = must(malloc((all + 1) * sizeof *t->timed));
+    t->no_times = true;
     for (size_t i = 0; i < all; i++) {
         const struct stack_sample *s = stack_view_at(t->view, i);
         if (!flame_passes(t->view, i, filter))
             continue;
         if (t->n == 0 || s->time_ns < t->start_ns)
             t->start_ns = s->time_ns;
+        t->no_times = t->no_times && s->time_ns == 0;
         t->timed[t->n++] = (struct timed){s->process, s->time_ns, (uint32_t)i};
     }
     qsort(t->timed, t->n, sizeof *t->timed, by_process_and_time);
+    if (t->no_times)
+        lay_end_to_end(t);
 }
 
 void stacks_write_chrome(struct stacks_out *o, const struct stack_view *v,

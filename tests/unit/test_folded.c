@@ -183,10 +183,44 @@ static void long_lines_and_deep_stacks_are_bounded(void **state)
     stack_profile_free(p);
 }
 
+/* Folded stacks have no times: on a time line they follow each other, each as long as its count. */
+static void a_time_line_without_times(void **state)
+{
+    static const char text[] = "a;b 3\nc 2\n<0.80.0>;d 4\n";
+    static const char *const events[] = {
+        "\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"process not known\"}",
+        "\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":0.000,\"name\":\"a\"",
+        "\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":0.000,\"name\":\"b\"",
+        "\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":3.000,\"name\":\"b\"",
+        "\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":3.000,\"name\":\"a\"",
+        "\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":3.000,\"name\":\"c\"",
+        "\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":5.000,\"name\":\"c\"",
+        "\"ph\":\"B\",\"pid\":1,\"tid\":2,\"ts\":0.000,\"name\":\"d\"",
+        "\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":4.000,\"name\":\"d\""};
+    struct stack_profile *p = stack_profile_new(NULL);
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, 0);
+    assert_int_equal(read_in_pieces(p, text, sizeof text - 1, 100).bad, 0);
+    struct stack_view *v = stack_profile_view(p);
+    assert_true(stacks_write(v, STACKS_CHROME, &(struct stacks_options){0}, append, &out));
+    const char *at = out.data;
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        at = strstr(at, events[i]);
+        if (!at)
+            fail_msg("no event %zu in its place in %s", i, out.data);
+    }
+    stack_view_release(v);
+    stack_profile_free(p);
+    buf_release(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_read_in_any_pieces),
+        cmocka_unit_test(a_time_line_without_times),
         cmocka_unit_test(what_is_written_is_read_again),
         cmocka_unit_test(lines_that_begin_alike_stay_apart),
         cmocka_unit_test(long_lines_and_deep_stacks_are_bounded),
