@@ -213,7 +213,8 @@ static void remarks(struct buf *out, const struct snapshot *s)
         buf_addf(out, "#[Lost events so far: target %" PRIu64 ", ring %" PRIu64 "]\n",
                  s->lost.target, s->lost.ring);
     if (s->sample > 1)
-        buf_addf(out, "#[One request in %" PRIu32 " was traced; counts are of traced calls]\n",
+        buf_addf(out,
+                 "#[One request in %" PRIu32 " was traced; counts are estimates for all calls]\n",
                  s->sample);
 }
 

@@ -26,7 +26,6 @@ void json_parts_row(struct json *j, const struct time_part_view *v)
 struct subject {
     const struct snapshot *s;
     const struct slow_trace_request *r;
-    size_t pieces; /* written so far */
 };
 
 static void key_pid(struct json *j, uint64_t pid)
@@ -65,7 +64,7 @@ static void piece(struct json *j, const struct subject *of, const struct time_pa
     json_obj_end(j);
 }
 
-static void call_of(struct json *j, struct subject *of, uint32_t i)
+static void call_of(struct json *j, const struct subject *of, uint32_t i)
 {
     const struct slow_trace_call *c = &of->r->call[i];
     const struct time_part_piece *p;
@@ -84,7 +83,7 @@ static void call_of(struct json *j, struct subject *of, uint32_t i)
     }
     json_key(j, "pieces");
     json_arr(j);
-    for (size_t k = 0; k < n && of->pieces < JSON_PARTS_PIECES; k++, of->pieces++)
+    for (size_t k = 0; k < n; k++)
         piece(j, of, &p[k]);
     json_arr_end(j);
     json_obj_end(j);

@@ -6,11 +6,10 @@
 #include <kprof/base/json.h>
 #include <kprof/core/snapshot.h>
 
-enum { JSON_PARTS_PIECES = 1000 }; /* of a slow request; further ones are only in the sums */
-
 /* Writes "parts": an object with one object for each part. */
 void json_parts_row(struct json *j, const struct time_part_view *v);
-/* Writes "call_parts": the sums and the pieces of each call. Nothing if they were not recorded. */
+/* Writes "call_parts": the sums and all stored pieces of each call. Nothing if they were not
+ * recorded. */
 void json_parts_calls(struct json *j, const struct snapshot *s, const struct snap_slow *w);
 
 #endif

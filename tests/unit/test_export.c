@@ -6,6 +6,7 @@
 #include <fake_parts.h>
 #include <fake_snapshot.h>
 #include <kprof/base/text.h>
+#include <kprof/core/slow_trace.h>
 #include <kprof/core/tier.h>
 #include <kprof/export/export.h>
 #include <kprof/export/field.h>
@@ -573,6 +574,55 @@ static void parts_agree(void **state)
     fake_free(f);
 }
 
+/* As many pieces as core stores for a request: the JSON has all of them. */
+static void all_pieces_are_written(void **state)
+{
+    enum { PIECES = 1024 };
+    struct fake *f = fake_new();
+    struct slow_trace_request *r;
+    struct time_part_piece *piece = calloc(PIECES, sizeof *piece), *given;
+    size_t n = 0;
+
+    (void)state;
+    assert_non_null(piece);
+    fake_row(f, 3, "db", NULL, 6112, 2475);
+    fake_events(f, 1, 0, 0);
+    struct fake_parts *parts = fake_parts_give(fake_snap(f));
+    r = (struct slow_trace_request *)(uintptr_t)fake_snap(f)->slow_traces[0].request;
+    given = r->piece;
+    uint32_t had = r->n_pieces;
+    for (uint32_t i = 0; i < PIECES; i++)
+        piece[i] = (struct time_part_piece){
+            .from_ns = r->start_ns + i, .to_ns = r->start_ns + i + 1, .part = PART_RUN};
+    r->piece = piece;
+    r->n_pieces = PIECES;
+    struct buf b = write_as(fake_snap(f), EXPORT_JSON, true);
+    is_one_json_line(&b);
+    for (const char *at = strstr(b.data, "\"pieces\""); (at = strstr(at, "{\"part\":")); at++)
+        n++;
+    assert_int_equal(n, PIECES);
+    r->piece = given;
+    r->n_pieces = had;
+    free(piece);
+    buf_release(&b);
+    fake_parts_free(parts);
+    fake_free(f);
+}
+
+static void sampled_counts_are_estimates(void **state)
+{
+    struct fake *f = fake_new();
+    fake_row(f, 3, "db", NULL, 100, 2475)->est_count = 400;
+    fake_snap(f)->sample = 4;
+    struct buf b = write_as(fake_snap(f), EXPORT_HLOG, true);
+
+    (void)state;
+    assert_non_null(
+        strstr(b.data, "#[One request in 4 was traced; counts are estimates for all calls]\n"));
+    buf_release(&b);
+    fake_free(f);
+}
+
 /* The text has the estimated value first, with ~ if it differs from the traced one. */
 static void count_and_estimate(char (*cell)[FIELD_CELL_BYTES])
 {
@@ -895,6 +945,8 @@ int main(void)
         cmocka_unit_test(prom_counters_have_all_digits),
         cmocka_unit_test(no_series_is_there_twice),
         cmocka_unit_test(parts_agree),
+        cmocka_unit_test(all_pieces_are_written),
+        cmocka_unit_test(sampled_counts_are_estimates),
         cmocka_unit_test(hostile_names),
         cmocka_unit_test(json_contract),
         cmocka_unit_test(agreement),
