@@ -99,8 +99,10 @@ static int write_snapshot(struct batch *b, enum window w, bool final, struct err
     else if (!counts_twice(b, final))
         export_write(&text, s, b->o->format, b->first);
     b->first = false;
-    rc = replaces(b->o) ? output_replace(path, text.data, text.len, e)
-                        : output_write(b->fd, path, text.data, text.len, e);
+    rc = output_check_text(&text, path, e);
+    if (rc == 0)
+        rc = replaces(b->o) ? output_replace(path, text.data, text.len, e)
+                            : output_write(b->fd, path, text.data, text.len, e);
     if (final)
         judge(b, s);
     buf_release(&text);

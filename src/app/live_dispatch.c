@@ -142,22 +142,23 @@ static void export_to(struct live *l, const struct intent *in)
     struct err e = {{0}};
     if (!right_ending(l, in))
         return;
-    int fd = output_open(in->text, in->force ? OUTPUT_OVER : OUTPUT_NEW, &e);
-
-    if (fd < 0 && errno == EEXIST && !in->force) {
-        ui_ask_overwrite(l->ui, in->text);
-        return;
-    }
-    if (fd < 0) {
-        ui_message(l->ui, e.text, true);
-        return;
-    }
     buf_init(&text, 0);
-    contents(l, in, &text);
-    int rc = output_write(fd, in->text, text.data, text.len, &e);
-    bool ok = output_close(fd, in->text, rc, &e) == 0;
+    contents(l, in, &text); /* before the file is opened, which empties it */
+    int fd = -1, rc = output_check_text(&text, in->text, &e);
+
+    if (rc == 0) {
+        fd = output_open(in->text, in->force ? OUTPUT_OVER : OUTPUT_NEW, &e);
+        rc = fd < 0 ? -1 : 0;
+    }
+    if (rc < 0 && errno == EEXIST && !in->force) {
+        ui_ask_overwrite(l->ui, in->text);
+        goto out;
+    }
+    if (rc == 0)
+        rc = output_close(fd, in->text, output_write(fd, in->text, text.data, text.len, &e), &e);
     snprintf(line, sizeof line, "written to %.300s", in->text);
-    ui_message(l->ui, ok ? line : e.text, !ok);
+    ui_message(l->ui, rc == 0 ? line : e.text, rc < 0);
+out:
     buf_release(&text);
 }
 

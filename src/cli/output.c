@@ -44,6 +44,18 @@ int output_check(const char *path, struct err *e)
     return !strstr(dir, "%t") && access(dir, W_OK | X_OK) < 0 ? cannot(path, e) : 0;
 }
 
+int output_check_text(const struct buf *text, const char *path, struct err *e)
+{
+    if (!text->truncated)
+        return 0;
+    err_set(e,
+            "cannot write %s: its text is longer than %zu MB; trace fewer functions, or use an "
+            "identity rule that gives fewer names",
+            optval_show(path).s, text->max >> 20);
+    errno = EFBIG;
+    return -1;
+}
+
 int output_open(const char *path, enum output_mode m, struct err *e)
 {
     int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (m == OUTPUT_NEW ? O_EXCL : O_TRUNC);

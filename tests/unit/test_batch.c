@@ -1,5 +1,5 @@
-/* A run without a screen whose node does not take the configuration: one sentence has the reason.
- */
+/* A run without a screen that fails, because its node does not take the configuration or because
+ * its report is too long: one sentence has the reason. */
 #include "../lib/fake_peer.h"
 
 #include <kprof/trace/session.h>
@@ -11,7 +11,11 @@ static struct session *open_fake(const struct session_opts *o, struct session_in
 #include "../../src/engine/control.c"
 #undef session_open
 
-#include <app/run.h>
+/* The real reports, but how long their text is is up to the test. */
+#define export_write write_text
+#include "../../src/app/batch.c"
+#undef export_write
+
 #include <kprof/erl/enc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,8 +27,21 @@ static struct session *open_fake(const struct session_opts *o, struct session_in
 
 static struct {
     struct peer *peer;
-    const char *refused; /* the request that the node refuses */
+    const char *refused; /* the request that the node refuses; "": none */
+    size_t text_mb;      /* the length of a report */
 } net;
+
+void write_text(struct buf *out, const struct snapshot *s, enum export_format f, bool first)
+{
+    static char mb[1 << 20];
+
+    (void)s;
+    (void)f;
+    (void)first;
+    memset(mb, 'x', sizeof mb);
+    for (size_t i = 0; i < net.text_mb; i++)
+        buf_add(out, mb, sizeof mb);
+}
 
 static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *out)
 {
@@ -60,7 +77,7 @@ static struct session *open_fake(const struct session_opts *o, struct session_in
 }
 
 /* Runs it for a report; returns the exit status, and what it wrote to standard error. */
-static int run_said(const char *refused, char *said, size_t cap)
+static int run_said(const char *refused, enum export_format f, char *output, char *said, size_t cap)
 {
     static struct options o;
     struct conn_target t = {.node = "n@h", .cookie = "cookie"};
@@ -73,7 +90,8 @@ static int run_said(const char *refused, char *said, size_t cap)
     o.node[0] = "n@h";
     o.n_tiers = 1;
     o.tier[0] = (struct tier_spec){.name = "t", .mfa = "m:f/1"};
-    o.output = "/dev/null";
+    o.format = f;
+    o.output = output;
     o.iterations = 1;
     o.delay_ns = 100000000;
     assert_non_null(file);
@@ -95,7 +113,7 @@ static void a_refused_configuration_is_told(void **state)
     char said[2000];
 
     (void)state;
-    assert_int_equal(run_said("config", said, sizeof said), 1);
+    assert_int_equal(run_said("config", EXPORT_TEXT, "/dev/null", said, sizeof said), 1);
     assert_non_null(strstr(said, "kprof-top: connected to n@h, but its agent did not take the "
                                  "configuration: cannot trace: this VM has a fault\n"));
     assert_null(strstr(said, "20 s"));
@@ -108,7 +126,7 @@ static void a_failed_switch_is_told(void **state)
     char said[2000];
 
     (void)state;
-    assert_int_equal(run_said("tracing", said, sizeof said), 1);
+    assert_int_equal(run_said("tracing", EXPORT_TEXT, "/dev/null", said, sizeof said), 1);
     const char *line =
         "kprof-top: the agent could not do the request 'tracing': this VM has a fault\n";
     const char *first = strstr(said, line);
@@ -116,11 +134,43 @@ static void a_failed_switch_is_told(void **state)
     assert_null(strstr(first + 1, line));
 }
 
+/* A text that does not fit is not written: half of it would be invalid. */
+static void a_text_too_long_is_an_error(void **state)
+{
+    static const enum export_format formats[] = {EXPORT_JSON, EXPORT_PROM};
+    char said[2000], path[] = "/tmp/kprof-batch-XXXXXX", kept[20] = "";
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    close(fd);
+    net.text_mb = 65;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fputs("old\n", file);
+        fclose(file);
+        assert_int_equal(run_said("", formats[i], path, said, sizeof said), 1);
+        assert_non_null(strstr(said, "kprof-top: cannot write /tmp/kprof-batch-"));
+        assert_non_null(strstr(said, ": its text is longer than 64 MB"));
+        file = fopen(path, "r");
+        assert_non_null(file);
+        kept[fread(kept, 1, sizeof kept - 1, file)] = 0;
+        fclose(file);
+        assert_string_equal(kept, formats[i] == EXPORT_PROM ? "old\n" : "");
+    }
+    net.text_mb = 1;
+    assert_int_equal(run_said("", EXPORT_PROM, path, said, sizeof said), 0);
+    net.text_mb = 0;
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_refused_configuration_is_told),
         cmocka_unit_test(a_failed_switch_is_told),
+        cmocka_unit_test(a_text_too_long_is_an_error),
     };
     return cmocka_run_group_tests_name("batch", tests, NULL, NULL);
 }

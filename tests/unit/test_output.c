@@ -67,11 +67,29 @@ static void what_cannot(void **state)
     assert_int_equal(output_open(in("link"), OUTPUT_OVER, &e), -1);
 }
 
+/* What does not fit into a text is missing at its end. */
+static void a_part_is_no_text(void **state)
+{
+    struct err e = {{0}};
+    struct buf text;
+
+    (void)state;
+    buf_init(&text, 1 << 20);
+    buf_addf(&text, "%*s", 1 << 20, "");
+    assert_int_equal(output_check_text(&text, in("file"), &e), 0);
+    buf_addch(&text, '}');
+    assert_int_equal(output_check_text(&text, in("file"), &e), -1);
+    assert_int_equal(errno, EFBIG);
+    assert_non_null(strstr(e.text, "/file: its text is longer than 1 MB; trace fewer"));
+    buf_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_can_be_written),
         cmocka_unit_test(what_cannot),
+        cmocka_unit_test(a_part_is_no_text),
     };
     return cmocka_run_group_tests(tests, made, removed);
 }

@@ -3,6 +3,7 @@
 #ifndef KPROF_CLI_OUTPUT_H
 #define KPROF_CLI_OUTPUT_H
 
+#include <kprof/base/buf.h>
 #include <kprof/base/err.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +14,9 @@ enum output_mode { OUTPUT_NEW /* refuses an existing file: errno EEXIST */, OUTP
  * Creates nothing. A directory with %t in its name is not checked. Returns 0, or -1 with err (and
  * errno). */
 int output_check(const char *path, struct err *e);
+/* Checks that the text is complete: a part of it would be invalid. Returns 0, or -1 with err (errno
+ * EFBIG). */
+int output_check_text(const struct buf *text, const char *path, struct err *e);
 /* Returns a descriptor, or -1 with err (and errno). A file that is overwritten becomes 0600,
  * too. */
 int output_open(const char *path, enum output_mode m, struct err *e);
