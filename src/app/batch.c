@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include "hlog_range.h"
 #include "notice.h"
 #include "preset_take.h"
 #include "progress.h"
@@ -30,6 +31,7 @@ struct batch {
     bool first;
     bool broken;     /* an assertion does not hold */
     bool unwritable; /* the output cannot be written */
+    struct hlog_range range;
     char warned[400];
     char warned_failure[400];
     bool warned_detail;
@@ -66,9 +68,11 @@ static enum window window_for(uint64_t delay_ns)
     return w;
 }
 
-static void judge(struct batch *b, const struct snapshot *s)
+static void judge(struct batch *b)
 {
     char why[400];
+    struct snapshot *s = b->o->n_assertions ? engine_snapshot(b->g, WINDOW_RUN, true) : NULL;
+
     for (size_t i = 0; i < b->o->n_assertions; i++) {
         if (assertion_holds(&b->o->assertion[i], s, engine_compared(b->g), why, sizeof why))
             continue;
@@ -76,19 +80,27 @@ static void judge(struct batch *b, const struct snapshot *s)
         fprintf(stderr, "kprof-top: --assert %s failed: %s\n",
                 optval_show(b->o->assertion[i].text).s, why);
     }
+    snapshot_free(s);
 }
 
-/* A reader of a histogram log adds up its lines: those of the intervals already have these calls.
- */
-static bool counts_twice(const struct batch *b, bool final)
+/* False: there is nothing to report yet. */
+static bool report_time(struct batch *b, bool final, struct view_query *q)
 {
-    return b->o->format == EXPORT_HLOG && final && !b->first;
+    q->window = final ? WINDOW_RUN : window_for(b->o->delay_ns);
+    if (b->o->format != EXPORT_HLOG)
+        return true;
+    if (!final)
+        return hlog_range_next(&b->range, engine_closed_s(b->g), q);
+    hlog_range_rest(&b->range, q);
+    return true;
 }
 
-static int write_snapshot(struct batch *b, enum window w, bool final, struct err *e)
+static int write_snapshot(struct batch *b, bool final, struct err *e)
 {
     struct buf text;
-    const struct view_query query = {.window = w, .why = b->o->why};
+    struct view_query query = {.why = b->o->why};
+    if (!report_time(b, final, &query))
+        return 0;
     struct snapshot *s = engine_report(b->g, &query, final);
     const char *path = b->o->output ? b->o->output : "the output";
     int rc;
@@ -96,7 +108,7 @@ static int write_snapshot(struct batch *b, enum window w, bool final, struct err
     buf_init(&text, 0);
     if (b->o->format == EXPORT_TEXT && b->o->slow_details)
         export_details(&text, s);
-    else if (!counts_twice(b, final))
+    else
         export_write(&text, s, b->o->format, b->first);
     b->first = false;
     rc = output_check_text(&text, path, e);
@@ -104,7 +116,7 @@ static int write_snapshot(struct batch *b, enum window w, bool final, struct err
         rc = replaces(b->o) ? output_replace(path, text.data, text.len, e)
                             : output_write(b->fd, path, text.data, text.len, e);
     if (final)
-        judge(b, s);
+        judge(b);
     buf_release(&text);
     snapshot_free(s);
     b->unwritable |= rc < 0;
@@ -284,7 +296,7 @@ static int intervals(struct batch *b, struct err *e)
             next = clock_mono_ns() > next ? clock_mono_ns()
                                           : next; /* the other reports keep the interval */
         }
-        if (write_snapshot(b, window_for(o->delay_ns), false, e) < 0)
+        if (write_snapshot(b, false, e) < 0)
             return -1;
     }
     return 0;
@@ -327,7 +339,8 @@ static int check_output(const struct options *o, struct err *e)
 
 int run_batch(const struct options *o, const struct conn_target *t)
 {
-    struct batch b = {.o = o, .first = true, .fd = STDOUT_FILENO};
+    struct batch b = {
+        .o = o, .first = true, .range.step_s = hlog_range_step(o->delay_ns), .fd = STDOUT_FILENO};
     struct engine_hooks hooks = {.arg = &b, .exist = on_exist};
     struct settings settings;
     struct err e = {{0}};
@@ -362,7 +375,7 @@ int run_batch(const struct options *o, const struct conn_target *t)
         rc = err_set(&e, "%s", engine_trouble(b.g));
     engine_drain(b.g, DRAIN_MS);
     if (reports(o) && !b.unwritable &&
-        write_snapshot(&b, WINDOW_RUN, true, rc == 0 ? &e : &(struct err){{0}}) < 0)
+        write_snapshot(&b, true, rc == 0 ? &e : &(struct err){{0}}) < 0)
         rc = -1;
     status = rc < 0 || *config_refused(&b) ? 1 : b.broken ? 3 : 0;
 out:

@@ -6,6 +6,12 @@
 #include <kprof/cli/options_tier.h>
 #include <string.h>
 
+/* The lines of a histogram log begin where the previous one ended, however late they are. */
+static bool looks_back(const struct options *o)
+{
+    return !o->batch || o->why || (o->format == EXPORT_HLOG && o->mode == OPTIONS_NODE);
+}
+
 void settings_map_from(const struct options *o, struct settings *out)
 {
     *out =
@@ -25,7 +31,7 @@ void settings_map_from(const struct options *o, struct settings *out)
                           .cooldown_ns = o->cooldown_ns,
                           .max_rate = o->max_rate,
                           .max_overhead_ppm = o->max_overhead_ppm,
-                          .history = !o->batch || o->why,
+                          .history = looks_back(o),
                           .force = o->force,
                           .self_name = o->name,
                           .record = o->n_triggers ? NULL : o->record,

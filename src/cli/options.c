@@ -20,6 +20,7 @@
 #define LEASE_NS       10000000000u
 #define LEASE_LEAST_NS 1000000000u
 #define LEASE_MOST_NS  600000000000u
+#define HLOG_MOST_NS   10800000000000u /* the longest time that core can show */
 #define OVERHEAD_PPM   50000u
 #define DEMO_DETAIL    10u
 
@@ -315,6 +316,8 @@ static int check_together(struct parser *p)
     if (said(p, "speed") && (o->mode != OPTIONS_REPLAY || o->batch))
         return err_set(p->e, "--speed works only for a replay on the screen; %s",
                        o->batch ? "leave it out" : "add --replay FILE");
+    if (o->batch && o->format == EXPORT_HLOG && o->delay_ns > HLOG_MOST_NS)
+        return err_set(p->e, "--format hlog: the interval can be at most 3h; change --delay");
     if (!o->batch && said(p, "format"))
         return err_set(p->e, "--format works only without a screen; add --batch");
     if (!o->batch && said(p, "output"))

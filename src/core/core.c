@@ -236,6 +236,11 @@ uint64_t core_now(const struct core *c)
     return c->now_ns;
 }
 
+uint64_t core_closed_s(const struct core *c)
+{
+    return c->windows.sec;
+}
+
 void core_gap(struct core *c, uint64_t at_ns, enum gap_reason reason)
 {
     gaps_begin(&c->gaps, at_ns, reason);

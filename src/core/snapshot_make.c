@@ -165,7 +165,7 @@ static bool read_one(struct making *m, uint16_t tier, uint16_t ident)
 /* The second after the window. */
 static uint64_t view_end_s(const struct windows *w)
 {
-    return w->view == VIEW_PAST  ? w->view_to
+    return w->view == VIEW_PAST  ? w->view_to + w->with_running
            : w->view == VIEW_RUN ? w->sec + 1
                                  : w->view_sec + w->with_running;
 }
@@ -452,14 +452,18 @@ static void view(struct making *m)
     struct windows *w = &m->c->windows;
     const struct view_query *l = m->query;
     struct snapshot *s = m->s;
-    uint64_t covered_ns, length = l->length_s ? l->length_s : window_ns(l->window) / CLOCK_SEC_NS;
+    uint64_t from_ns, to_ns, covered_ns,
+        length = l->length_s ? l->length_s : window_ns(l->window) / CLOCK_SEC_NS;
 
     s->time.oldest_s = history_oldest_s(w);
     s->time.now_s = w->sec;
     s->time.history = l->end_s != 0;
     s->time.asked_s = l->length_s;
     s->time.to_s = w->sec;
-    if (l->end_s) {
+    if (l->since_s) {
+        s->time.from_s = l->since_s;
+        covered_ns = windows_view_since(w, &s->time.from_s);
+    } else if (l->end_s) {
         s->time.from_s = l->end_s > length ? l->end_s - length : 0;
         s->time.to_s = l->end_s;
         covered_ns = windows_view_past(w, &s->time.from_s, &s->time.to_s);
@@ -468,6 +472,8 @@ static void view(struct making *m)
         uint64_t covered_s = covered_ns / CLOCK_SEC_NS;
         s->time.from_s = w->sec > covered_s ? w->sec - covered_s : 0;
     }
+    windows_viewed_time(w, &from_ns, &to_ns);
+    s->time.from_ns = from_ns > w->start_ns ? from_ns - w->start_ns : 0;
     s->window = l->window;
     s->window_s = (double)covered_ns / 1e9;
 }

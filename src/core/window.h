@@ -156,8 +156,10 @@ uint64_t windows_view_last(struct windows *w, uint64_t seconds); /* any length, 
  * prepares the shortest stored time around them, and sets *from_s and *to_s to it. Returns the time
  * that it covers. */
 uint64_t windows_view_past(struct windows *w, uint64_t *from_s, uint64_t *to_s);
+/* Prepares the closed seconds from from_s on, with the running second; from_s as above. */
+uint64_t windows_view_since(struct windows *w, uint64_t *from_s);
 /* Returns the time of the window last viewed, [*from_ns, *to_ns). It includes the running second,
- * except for a window of 1 s or a window that does not end now. */
+ * except for a window of 1 s or one of windows_view_past. */
 void windows_viewed_time(const struct windows *w, uint64_t *from_ns, uint64_t *to_ns);
 /* Adds the values of a row in the window last viewed to `into`. */
 void windows_read(const struct windows *w, const struct row *r, struct figures *into);

@@ -142,6 +142,7 @@ uint64_t windows_view_past(struct windows *w, uint64_t *from_s, uint64_t *to_s)
         w->view_sec == *to_s) {
         *from_s = w->view_from;
         *to_s = w->view_to;
+        w->with_running = false;
         return before_end(w, w->view_covered_s * CLOCK_SEC_NS, second_ns(w, *to_s));
     }
     w->view = VIEW_PAST;
@@ -161,6 +162,15 @@ uint64_t windows_view_past(struct windows *w, uint64_t *from_s, uint64_t *to_s)
     w->view_from = *from_s;
     w->view_to = *to_s;
     return before_end(w, w->view_covered_s * CLOCK_SEC_NS, second_ns(w, *to_s));
+}
+
+uint64_t windows_view_since(struct windows *w, uint64_t *from_s)
+{
+    uint64_t to_s = w->sec;
+
+    windows_view_past(w, from_s, &to_s);
+    w->with_running = true;
+    return before_end(w, w->view_covered_s * CLOCK_SEC_NS + running_ns(w), w->now_ns);
 }
 
 void windows_viewed_time(const struct windows *w, uint64_t *from_ns, uint64_t *to_ns)

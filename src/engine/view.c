@@ -250,6 +250,11 @@ struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final)
     return asked_about(g, make(g, &l, final));
 }
 
+uint64_t engine_closed_s(const struct engine *g)
+{
+    return core_closed_s(g->core);
+}
+
 struct snapshot *engine_report(struct engine *g, const struct view_query *query, bool final)
 {
     return asked_about(g, make(g, query, final));

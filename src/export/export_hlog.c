@@ -220,7 +220,7 @@ static void remarks(struct buf *out, const struct snapshot *s)
 
 void export_hlog(struct buf *out, const struct snapshot *s, bool first)
 {
-    double end_s = (double)snapshot_end_wall_ns(s) / 1e9;
+    double start_s = (double)(s->time.zero_wall_ns + s->time.from_ns) / 1e9;
     if (first)
         head(out, s);
     remarks(out, s);
@@ -230,7 +230,7 @@ void export_hlog(struct buf *out, const struct snapshot *s, bool first)
             continue;
         buf_adds(out, "Tag=");
         add_tag(out, r);
-        buf_addf(out, ",%.3f,%.3f,%.6f,", end_s - s->window_s, s->window_s, r->max_us / 1e3);
+        buf_addf(out, ",%.3f,%.3f,%.6f,", start_s, s->window_s, r->max_us / 1e3);
         add_histogram(out, r);
         buf_addch(out, '\n');
     }

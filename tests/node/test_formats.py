@@ -103,8 +103,31 @@ def test_hlog_is_read_back():
             assert close(quantile(cells, q), r[key]), (name, key, quantile(cells, q), r[key])
 
 
+def test_each_call_is_in_one_line_of_a_log():
+    """A reader adds up the lines. The last interval is not over, and its calls are in a line, too."""
+    path = os.path.join(kp.scratch(), "added.hlog")
+    total = 0
+    with workload_node(25) as n:
+        k = kp.Kp("--batch", "-d", "2s", "--format", "hlog", "-o", path, "--max-overhead", "none",
+                  *tiers("request/1", "db/1", "format/1"), "-i", RULE, n.name)
+        kp.until(30, lambda: os.path.exists(path) and os.path.getsize(path) > 0, 0.05, what=lambda: "header: " + k.saw())
+        for _ in range(3):
+            want = n.eval("workload:counts(300,[create,read],2000)", 60)
+            total += sum(want["rows"]["request"].values())
+            size = os.path.getsize(path)
+            kp.until(30, lambda: os.path.getsize(path) > size, 0.05, what=lambda: "line: " + k.saw())
+        want = n.eval("workload:counts(300,[create,read],2000)", 60)
+        total += sum(want["rows"]["request"].values())
+        assert k.interrupt() == 0, k.saw()
+    with open(path) as f:
+        lines = [x.split(",") for x in f.read().splitlines() if x.startswith("Tag=request,")]
+    assert sum(n for x in lines for _, n in decode(x[4])) == total, (total, lines)
+    for one, next_one in zip(lines, lines[1:]):
+        assert float(one[1]) + float(one[2]) <= float(next_one[1]) + 0.1, "overlap: %s %s" % (one[:3], next_one[:3])
+
+
 def test_a_log_of_intervals_has_no_summary():
-    """It would count each call again: a reader adds up the lines."""
+    """It would count each call again."""
     path = os.path.join(kp.scratch(), "intervals.hlog")
     with workload_node(25) as n:
         n.eval("workload:load(2,5)")

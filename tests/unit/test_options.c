@@ -327,6 +327,7 @@ static void mistakes(void **state)
         {{"--flame", "f", "-b"}, {"--batch with --flame", "--output"}},
         {{"--flame", "f", "-b", "-o", "x.json"}, {"x.json", ".speedscope.json"}},
         {{"--flame", "f", "--record", "g"}, {"--record", "--flame"}},
+        {{"a@b", "-b", "--format", "hlog", "-d", "10801s"}, {"--format hlog", "3h", "--delay"}},
         {{"--bogus", "a@b"}, {"--bogus", "not an option"}},
         {{"--bogus=s3cret", "a@b"}, {"--bogus ", "not an option"}},
         {{"-x", "a@b"}, {"-x", "not an option"}},

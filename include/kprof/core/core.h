@@ -99,7 +99,8 @@ bool core_dead(struct core *c, uint64_t pid, uint64_t ts_ns);
 /* When a dead process has probably ended: in the middle of the time since it was known to be alive;
  * if it was not asked for before, at the newest event of its request. */
 uint64_t core_exit_ns(struct core *c, uint64_t pid);
-uint64_t core_now(const struct core *c); /* the latest node time that core has seen */
+uint64_t core_now(const struct core *c);      /* the latest node time that core has seen */
+uint64_t core_closed_s(const struct core *c); /* the closed seconds of the history are before it */
 
 /* Turns histograms in the rows of snapshots (snap_row.packed) on or off, for exports that write
  * distributions. Off by default. */

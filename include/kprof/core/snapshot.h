@@ -468,6 +468,7 @@ struct snapshot {
         bool history;             /* true: the window is from_s to to_s; false: it ends now */
         uint64_t from_s, to_s;    /* the closed seconds [from, to) */
         uint64_t asked_s;         /* requested length if enum window does not have it; else 0 */
+        uint64_t from_ns;         /* exact start of the window, from the start of the history */
     } time;
     struct snap_dist dist;
     struct snap_heat heat;

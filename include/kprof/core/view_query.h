@@ -9,6 +9,7 @@ struct view_query {
     enum window window;
     uint64_t length_s; /* 0: as `window`; else any length */
     uint64_t end_s;    /* 0: up to now; else the window is the closed seconds [end - length, end) */
+    uint64_t since_s;  /* not 0: instead, the closed seconds from this one, and the running one */
     bool trends;       /* last minute of each row, second by second */
     bool why;          /* findings (core/why); implies trends */
     bool dist, heat;   /* for the row with this tier and ident: */

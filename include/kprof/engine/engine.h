@@ -83,6 +83,7 @@ bool engine_detail_refused(const struct engine *g, const char **why);
  * (export_needs_hists). */
 void engine_keep_hists(struct engine *g, bool on);
 struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final);
+uint64_t engine_closed_s(const struct engine *g); /* as core_closed_s */
 struct snapshot *engine_report(struct engine *g, const struct view_query *query, bool final);
 struct snapshot *engine_view(struct engine *g, const struct view_query *look); /* for a screen */
 
