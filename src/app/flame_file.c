@@ -46,9 +46,9 @@ int flame_file_write(const struct stack_view *v, const char *path, enum output_m
     return rc;
 }
 
-void flame_file_export(struct ui *u, const struct intent *in)
+void flame_file_export(struct ui *u, const struct intent *in, const char *title, const char *note)
 {
-    struct stacks_options how = {.title = "kprof-top"};
+    struct stacks_options how = {.title = title, .note = note};
     struct err e = {{0}};
     char line[700];
     const struct stack_view *v = ui_stacks(u, &how.query);
@@ -80,6 +80,7 @@ struct viewer {
     struct ui *ui;
     struct canvas canvas;
     struct redraw_limit redraw_limit;
+    const char *file;
     bool dirty, keyed, quit;
 };
 
@@ -104,7 +105,7 @@ static void keys(struct viewer *w)
         struct intent in = k == KEY_MOUSE_ ? ui_mouse(w->ui, &m, NULL) : ui_key(w->ui, k, NULL);
         w->quit = w->quit || in.kind == INTENT_QUIT;
         if (in.kind == INTENT_EXPORT_STACKS)
-            flame_file_export(w->ui, &in);
+            flame_file_export(w->ui, &in, w->file, NULL);
         if (in.kind != INTENT_NONE || k == KEY_RESIZE_)
             w->dirty = w->keyed = true;
     }
@@ -137,7 +138,7 @@ static int take_terminal(struct err *e)
 static int show(const struct options *o, struct stack_file *now, struct stack_file *base,
                 struct err *e)
 {
-    struct viewer w = {0};
+    struct viewer w = {.file = o->flame};
     if (strcmp(o->flame, "-") == 0 && take_terminal(e) < 0)
         return -1;
     if (term_open(o->no_color, e) < 0)

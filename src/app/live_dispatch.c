@@ -4,6 +4,7 @@
 #include "flame_file.h"
 #include "live_profile.h"
 #include "settings_map.h"
+#include "stack_note.h"
 #include <assert.h>
 #include <errno.h>
 #include <kprof/cli/output.h>
@@ -164,8 +165,17 @@ out:
 
 static void export_stacks(struct live *l, const struct intent *in)
 {
-    if (!live_full_export(l->ui, in))
-        flame_file_export(l->ui, in);
+    const char *node = l->snap && l->snap->node.name[0] ? l->snap->node.name : NULL;
+    char note[STACK_NOTE_BYTES] = "";
+    struct snap_sampling s;
+
+    if (live_full_export(l->ui, in))
+        return;
+    if (!ui_shows_full(l->ui)) {
+        engine_sampling(l->g, &s);
+        stack_note(&s, note);
+    }
+    flame_file_export(l->ui, in, node, note);
 }
 
 static void full(struct live *l, const struct intent *in)

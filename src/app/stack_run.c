@@ -3,17 +3,17 @@
 #include "file_series.h"
 #include "flame_file.h"
 #include "notice.h"
+#include "stack_note.h"
 #include <kprof/base/clock.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define PERIOD_MS  5000
-#define ALL        ((1u << STACK_STATUSES) - 1)
-#define ON_CPU     (1u << STACK_RUNNING | 1u << STACK_RUNNABLE | 1u << STACK_GARBAGE_COLLECTING)
-#define TURN_NS    20000000u
-#define END_NS     5000000000u /* the node has this long to send its last samples */
-#define NOTE_BYTES 400
+#define PERIOD_MS 5000
+#define ALL       ((1u << STACK_STATUSES) - 1)
+#define ON_CPU    (1u << STACK_RUNNING | 1u << STACK_RUNNABLE | 1u << STACK_GARBAGE_COLLECTING)
+#define TURN_NS   20000000u
+#define END_NS    5000000000u /* the node has this long to send its last samples */
 
 struct run {
     struct engine *g;
@@ -63,25 +63,6 @@ static void what(struct run *r)
 
 /* ---- files ---- */
 
-/* What is not in the samples, according to the node; "": nothing is known to be missing. */
-static void missing(const struct run *r, char out[NOTE_BYTES])
-{
-    const struct snap_sampling *s = &r->told;
-    int n = 0;
-
-    *out = '\0';
-    if (s->cut_share > 0)
-        n = snprintf(out, NOTE_BYTES,
-                     "%.0f%% of the stacks are deeper than the %u functions that the node reports "
-                     "(its backtrace_depth): their outer callers are missing",
-                     s->cut_share * 100, (unsigned)s->depth);
-    if (s->born > 0 && s->born_s > 0 && r->request.processes.kind != PROCESSES_INSIDE)
-        snprintf(out + n, (size_t)(NOTE_BYTES - n),
-                 "%s%.1f processes were started per second: those that ended before they were "
-                 "chosen were not sampled",
-                 n ? "; " : "", (double)s->born / s->born_s);
-}
-
 struct writing {
     const struct stack_view *v;
     const struct stacks_options *how;
@@ -98,7 +79,7 @@ static int write_file(void *arg, const char *path, struct err *e)
 /* Writes the samples of the view that pass the query. 1: there is none. */
 static int write_view(struct run *r, const struct stack_view *v, struct err *e)
 {
-    char note[NOTE_BYTES];
+    char note[STACK_NOTE_BYTES];
     const struct stacks_options how = {
         .query = r->query, .integer_pid = r->o->perf_pid_integer, .title = r->node, .note = note};
     struct writing w = {v, &how, strstr(r->o->output, "%t") ? OUTPUT_NEW : OUTPUT_OVER};
@@ -111,7 +92,7 @@ static int write_view(struct run *r, const struct stack_view *v, struct err *e)
         return 1;
     if (r->began_ns)
         engine_sampling(r->g, &r->told);
-    missing(r, note);
+    stack_note(&r->told, note);
     if (file_series_make(&r->files, write_file, &w, path, e) < 0)
         return -1;
     r->samples += passed;
@@ -272,7 +253,7 @@ static int on_triggers(struct run *r, struct err *e)
 static void say(const struct run *r)
 {
     const struct snap_sampling *s = &r->told;
-    char note[NOTE_BYTES];
+    char note[STACK_NOTE_BYTES];
     uint64_t ns = r->sampled_ns + (r->began_ns ? clock_mono_ns() - r->began_ns : 0);
 
     if (r->o->n_triggers && r->files.written == 0) {
@@ -296,7 +277,7 @@ static void say(const struct run *r)
                 "kprof-top: %llu processes were not sampled because of faults of this VM "
                 "(--hazards lists the faults)\n",
                 (unsigned long long)s->held);
-    missing(r, note);
+    stack_note(&r->told, note);
     if (*note)
         notice(note);
     if (r->files.written > 1)

@@ -1,0 +1,13 @@
+/* What is missing in the stack samples of a node, as a text for their pages and for the operator.
+ * Pure; any thread. */
+#ifndef KPROF_APP_STACK_NOTE_H
+#define KPROF_APP_STACK_NOTE_H
+
+#include <kprof/core/snapshot.h>
+
+#define STACK_NOTE_BYTES 400
+
+/* According to the node; "": nothing is known to be missing. */
+void stack_note(const struct snap_sampling *s, char out[STACK_NOTE_BYTES]);
+
+#endif
