@@ -269,6 +269,7 @@ check-asan:
 	$(SUB) -s -j$(JOBS) FLAVOUR=asan WERROR=-Werror unit build/asan/kprof-top
 	@sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/asan/%,$(UNIT))
 	@KPROF_TOP=$(CURDIR)/build/asan/kprof-top python3 tests/lib/runner.py tests/node $(UNDER_SANITIZER)
+	@KPROF_TOP=$(CURDIR)/build/asan/kprof-top python3 tests/lib/runner.py tests/screen test_suggest:test_keys_right_after_a_choice
 # A data race needs two threads: of the unit tests, those that can start one.
 check-tsan:
 	$(SUB) -s -j$(JOBS) WERROR=-Werror unit

@@ -90,17 +90,24 @@ static void on_completions(void *arg, const char *typed, const char *lines)
     l->dirty = true;
 }
 
-/* Passes data for the picker to the ui, and requests the rates of the functions in sight. */
-static void feed_picker(struct live *l, uint64_t now)
+/* Before each key: an intent, or the end of a question, may have begun to load another catalog,
+ * which frees the one that the ui has. */
+static void tell_catalog(struct live *l)
 {
-    uint32_t ids[COUNTED];
     uint32_t version = engine_catalog_version(l->g);
 
-    if (version != l->catalog_version) {
-        l->catalog_version = version;
-        ui_set_catalog(l->ui, engine_catalog(l->g));
-        l->dirty = true;
-    }
+    if (version == l->catalog_version)
+        return;
+    l->catalog_version = version;
+    ui_set_catalog(l->ui, engine_catalog(l->g));
+    l->dirty = true;
+}
+
+/* Requests the rates of the functions in sight of the picker. */
+static void ask_rates(struct live *l, uint64_t now)
+{
+    uint32_t ids[COUNTED];
+
     if (now < l->rates_at_ns)
         return;
     l->rates_at_ns = now + RATES_NS;
@@ -153,6 +160,7 @@ static void keys(struct live *l)
     while ((k = term_key()) != KEY_NONE_) {
         struct mouse m = term_mouse();
         tell_rule(l);
+        tell_catalog(l);
         struct intent in =
             k == KEY_MOUSE_ ? ui_mouse(l->ui, &m, l->snap) : ui_key(l->ui, k, l->snap);
         if (k == KEY_RESIZE_)
@@ -175,7 +183,8 @@ static void loop(struct live *l)
             live_suggest_poll(&l->suggest, l->g, l->ui);
         keys(l);
         uint64_t now = clock_mono_ns();
-        feed_picker(l, now);
+        tell_catalog(l);
+        ask_rates(l, now);
         ask_processes(l);
         l->dirty |= live_stacks_poll(&l->stacks, l->g, l->ui, l->snap ? l->snap->node.name : "");
         l->dirty |= live_full_poll(&l->full, l->g, l->ui);

@@ -47,6 +47,21 @@ def test_lines_are_left_out_and_the_rest_is_a_profile():
         top.quit()
 
 
+def test_keys_right_after_a_choice():
+    """The preset needs a module, so the catalog is loaded again; the next keys are already there."""
+    with Top(args=[]) as top:
+        top.see(re.compile(r"P +Suggested: request"), 40)
+        top.keys("P")
+        top.see("Presets for this node", 20)
+        top.keys("Down")
+        top.t._tmux("send-keys", "-H", *"0d 77 6f 72 6b 6c".split())  # Enter w o r k l, at once
+        top.see("gen_server:workl", 20)
+        top.keys("a")
+        top.see("gen_server:workla", 20)
+        top.keys("Escape")
+        top.quit()
+
+
 def test_written_presets_come_first():
     n = kp.Node(25)
     n.eval("fakes:load()")
