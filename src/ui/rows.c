@@ -22,7 +22,22 @@ void rows_view(const struct rows *rows, const struct snapshot *s, struct view *v
     view_build(v, s, &o);
 }
 
-/* The selected row may have moved, be folded, or have disappeared. */
+static void select_line(struct rows *rows, const struct view *v, size_t i)
+{
+    if (i < v->n) {
+        rows->at.sel = i;
+        const struct line *l = &v->lines[i];
+        rows->key = l->key;
+        for (int pivot = 0; pivot < 2; pivot++) {
+            rows->groups[pivot] = l->row ? view_row_group(l->row, pivot) : l->group;
+        }
+        rows->has_key = true;
+    }
+}
+
+/* The selected row may have moved, be folded, or have disappeared. Then the row at its position is
+ * selected, and stays selected: with only a position, each refresh could select another row. Before
+ * a key has selected a row, it is the first line. */
 void rows_find_selection(struct rows *rows, const struct view *v)
 {
     size_t i = rows->has_key ? view_find(v, rows->key) : v->n;
@@ -34,8 +49,10 @@ void rows_find_selection(struct rows *rows, const struct view *v)
     }
     if (i < v->n) {
         rows->at.sel = i;
-    } else if (rows->at.sel >= v->n) {
-        rows->at.sel = v->n ? v->n - 1 : 0;
+    } else if (!rows->has_key) {
+        rows->at.sel = 0;
+    } else if (v->n) {
+        select_line(rows, v, rows->at.sel < v->n ? rows->at.sel : v->n - 1);
     }
 }
 
@@ -69,19 +86,6 @@ static void fold(struct rows *rows, uint64_t group)
     struct folds *f = &rows->folds[rows->pivot];
     f->by_hand = true;
     folds_flip(f, group);
-}
-
-static void select_line(struct rows *rows, const struct view *v, size_t i)
-{
-    if (i < v->n) {
-        rows->at.sel = i;
-        const struct line *l = &v->lines[i];
-        rows->key = l->key;
-        for (int pivot = 0; pivot < 2; pivot++) {
-            rows->groups[pivot] = l->row ? view_row_group(l->row, pivot) : l->group;
-        }
-        rows->has_key = true;
-    }
 }
 
 /* Its line in the view; v->n: it is folded, or does not pass the filter. */

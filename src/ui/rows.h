@@ -2,8 +2,9 @@
  * row. Screens about one row show the selected row.
  *
  * Invariant: the selection is a row's key, not its position. While the row is folded, its head is
- * shown as selected; when the row has disappeared, the row that is now at its position is selected.
- * Nothing here points into a snapshot. Core thread only. */
+ * shown as selected. When the row has disappeared, the row at its position becomes the selected
+ * one; while there is no row at all, the selection stays as it is. Nothing here points into a
+ * snapshot. Core thread only. */
 #ifndef UI_ROWS_H
 #define UI_ROWS_H
 

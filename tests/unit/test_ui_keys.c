@@ -16,6 +16,7 @@
 #include <string.h>
 #include <ui/prompt.h>
 #include <ui/screens.h>
+#include <ui/state.h>
 
 static struct fake *fake;
 static struct ui *u;
@@ -190,6 +191,41 @@ static void selection_stays_with_its_row(void **state)
     fake_row(fake, 9, "new", NULL, 5, 1e6);
     run("r");
     assert_true(selected_tier() >= 0);
+}
+
+/* The tiers and their P99; 0: the tier is not there. */
+static int selected_of(unsigned a_us, unsigned b_us, unsigned c_us)
+{
+    const unsigned us[] = {a_us, b_us, c_us};
+    static const char *const name[] = {"a", "b", "c"};
+    fake_free(fake);
+    fake = fake_new();
+    for (unsigned i = 0; i < 3; i++) {
+        if (us[i]) {
+            fake_row(fake, i, name[i], NULL, 100, us[i]);
+        }
+    }
+    fake_row(fake, TIER_TOTAL, "_total", NULL, 300, 1);
+    ui_draw(u, &c, fake_snap(fake));
+    const struct snap_row *r = rows_selected(&u->shared.rows, fake_snap(fake));
+    return r ? r->tier : -1;
+}
+
+/* The row that takes its place is then the selected one, wherever it goes. */
+static void a_lost_row_leaves_one_selected(void **state)
+{
+    (void)state;
+    selected_of(100, 200, 300);
+    run("sP99<Enter><Down>");
+    assert_int_equal(selected_of(100, 200, 300), 2);
+    assert_int_equal(selected_of(100, 200, 0), 1);
+    assert_int_equal(selected_of(200, 100, 0), 1);
+    assert_int_equal(selected_of(200, 100, 300), 1);
+    run("/a"); /* a filter hides it */
+    assert_int_equal(selected_of(200, 100, 300), 0);
+    run("<Esc>");
+    assert_int_equal(selected_of(100, 200, 300), 0);
+    assert_int_equal(selected_of(0, 0, 0), TIER_TOTAL);
 }
 
 /* Paths, and functions with their modules, differ at the end. */
@@ -1190,6 +1226,7 @@ int main(void)
         T(pause_is_said_and_taken_back),
         T(arrows_and_letters_move_alike),
         T(selection_stays_with_its_row),
+        T(a_lost_row_leaves_one_selected),
         T(long_names_are_told_apart),
         T(selection_survives_an_empty_table),
         T(enter_folds_and_unfolds),
