@@ -324,6 +324,9 @@ static struct intent typed(struct ui *u, enum prompt_event ev)
     if (ev == PROMPT_CHANGED && filter) {
         set_filter(&d->prompt, filter, cap);
     }
+    if (ev == PROMPT_CHANGED && d->prompt_use == PROMPT_PROCESS_FILTER) {
+        process_screen_filtered(&u->processes);
+    }
     if (d->prompt_use == PROMPT_FLAME_SEARCH && (ev == PROMPT_CHANGED || ev == PROMPT_CANCELLED)) {
         flame_graphs_search(screens_flame(u), ev == PROMPT_CHANGED ? d->prompt.text : "", false);
     }

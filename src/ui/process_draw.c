@@ -306,7 +306,7 @@ void process_draw(struct process_state *t, struct canvas *c, struct rect a,
     for (int i = 0; i < lines && t->at.top + (size_t)i < n; i++) {
         size_t at = t->at.top + (size_t)i;
         draw_line(t, c, list.row + 2 + i, a, &t->table->row[t->query.group][order[at]]);
-        if (at == t->at.sel) {
+        if (at == t->at.sel && !t->lost) {
             canvas_style(c, list.row + 2 + i, a.col, a.cols, STYLE_SELECT);
         }
     }

@@ -58,12 +58,14 @@ static bool is_selected(const struct process_state *t, const struct process_row 
 static void find(struct process_state *t, struct shown *v)
 {
     v->n = t->table ? process_table_order(t->table, &t->query, v->at) : 0;
+    t->lost = false;
     for (size_t i = 0; i < v->n; i++) {
         if (is_selected(t, row(t, v, i))) {
             t->at.sel = i;
             return;
         }
     }
+    t->lost = t->selected && v->n > 0;
     t->at.sel = t->at.sel < v->n && t->selected ? t->at.sel : 0;
 }
 
@@ -73,6 +75,16 @@ static void select_row(struct process_state *t, const struct process_row *r)
     t->pid = r ? r->pid : 0;
     t->rest = r && r->rest;
     snprintf(t->group, sizeof t->group, "%s", r && !r->pid ? r->name : "");
+}
+
+void process_screen_filtered(struct process_state *t)
+{
+    struct shown v;
+    find(t, &v);
+    if (t->lost) {
+        t->at.sel = 0;
+        select_row(t, NULL);
+    }
 }
 
 static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
@@ -244,6 +256,16 @@ static bool on_line(struct process_state *t, const struct process_row *r, enum a
     return true;
 }
 
+/* An action on the line would be about a process that the operator has not selected. */
+static void select_neighbour(struct process_state *t, const struct shown *v, struct message *m)
+{
+    message_set(m,
+                t->pid ? "the selected process is not in the list; this line is selected instead"
+                       : "the selected group is not in the list; this line is selected instead",
+                true);
+    select_row(t, row(t, v, t->at.sel));
+}
+
 static bool moves(enum action act)
 {
     return act == ACT_UP || act == ACT_DOWN || act == ACT_PGUP || act == ACT_PGDN ||
@@ -267,6 +289,10 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
         }
         return moves(act) || line;
     }
+    if (line && t->lost) {
+        select_neighbour(t, &v, &sh->message);
+        return true;
+    }
     if (line) {
         return on_line(t, row(t, &v, t->at.sel), act, s, sh, out);
     }
@@ -283,6 +309,18 @@ static struct scroll *list(void *own, struct ui_shared *sh)
     return &((struct process_state *)own)->at;
 }
 
+/* While no line is marked as selected, a click on the line at the position selects it. */
+static bool click_unmarked(struct process_state *t, int at_row)
+{
+    struct shown v;
+    find(t, &v);
+    if (!t->lost || scroll_line_at(&t->at, at_row) != t->at.sel) {
+        return false;
+    }
+    select_row(t, row(t, &v, t->at.sel));
+    return true;
+}
+
 /* A click on a title sorts. */
 static bool on_click(void *own, struct ui_shared *sh, int at_row, int col, const struct snapshot *s)
 {
@@ -291,7 +329,7 @@ static bool on_click(void *own, struct ui_shared *sh, int at_row, int col, const
     (void)sh;
     (void)s;
     if (at_row != t->title_row || at_row < 0) {
-        return false;
+        return click_unmarked(t, at_row);
     }
     if (col < left) {
         sort_by(t, PROCESS_SORT_NAME);

@@ -1,8 +1,9 @@
 /* The screen of the node's processes: the table as the node ranks it, or sums by initial call or
  * application; under it, on request, the selected process with its open calls and its stack.
  *
- * Invariant: the selected process or group stays selected while its place changes. The state owns
- * the table. Core thread only. */
+ * Invariant: the selected process or group stays selected while its place changes. While it is not
+ * in the list, no line is marked, and a key about a process does not act on another one. The state
+ * owns the table. Core thread only. */
 #ifndef UI_PROCESS_SCREEN_H
 #define UI_PROCESS_SCREEN_H
 
@@ -18,6 +19,8 @@ void process_screen_set(struct process_state *t, struct process_table *table, co
 void process_screen_set_stack(struct process_state *t, uint64_t pid, const char *lines, bool dead);
 /* The request for the node. */
 void process_screen_order(const struct process_state *t, struct process_order *o);
+/* The filter was typed: if it hides the selected process, the first line is selected. */
+void process_screen_filtered(struct process_state *t);
 /* An item of the menu of columns was picked. */
 void process_screen_sort(struct process_state *t, size_t item);
 

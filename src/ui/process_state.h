@@ -16,6 +16,7 @@ struct process_state {
     char within_name[PROCESS_NAME_BYTES];
     struct scroll at;
     bool selected; /* false: always the first line */
+    bool lost;     /* the selected one is not in the list; at.sel is a position only */
     uint64_t pid;  /* the selected process; 0: a group, by its name, or the rest of them */
     bool rest;
     char group[PROCESS_NAME_BYTES];

@@ -115,7 +115,8 @@ struct slow_picks slow_list_pick(const struct slow_list *l, const struct snapsho
     return p;
 }
 
-/* The selected line stays selected while newer ones move it down. */
+/* The selected line stays selected while newer ones move it down. If it has disappeared, the line
+ * at its position is selected, and stays selected. */
 static void find_selection(struct slow_list *l, const struct snapshot *s,
                            const struct slow_picks *p)
 {
@@ -127,8 +128,9 @@ static void find_selection(struct slow_list *l, const struct snapshot *s,
     }
     if (!l->seq) {
         l->at.sel = 0;
-    } else if (l->at.sel >= p->n) {
-        l->at.sel = p->n ? p->n - 1 : 0;
+    } else if (p->n) {
+        l->at.sel = l->at.sel < p->n ? l->at.sel : p->n - 1;
+        l->seq = s->slow[p->at[l->at.sel]].seq;
     }
 }
 

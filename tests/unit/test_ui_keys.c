@@ -758,6 +758,25 @@ static void selected_slow_call_stays_when_new_ones_come(void **state)
     assert_true(picture_has(&c, "create  77.2ms"));
 }
 
+/* The one that takes its place stays selected, too. */
+static void a_lost_slow_call_leaves_one_selected(void **state)
+{
+    (void)state;
+    struct snapshot s = *fake_snap(fake);
+    run("S<Down><Down>");
+    uint64_t gone = u->shared.slow.seq, next = s.slow[3].seq;
+    assert_int_equal(s.slow[2].seq, gone);
+    struct snap_slow left[2] = {s.slow[1], s.slow[3]};
+    s.slow = left;
+    s.n_slow = 2;
+    ui_draw(u, &c, &s);
+    assert_int_equal(u->shared.slow.seq, next);
+    run("");
+    ui_draw(u, &c, fake_snap(fake));
+    assert_int_equal(u->shared.slow.seq, next);
+    assert_int_equal(u->shared.slow.at.sel, 3);
+}
+
 static void the_table_shows_the_newest_slow_requests(void **state)
 {
     (void)state;
@@ -1256,6 +1275,7 @@ int main(void)
         T(messages_go_with_the_next_key),
         T(every_screen_opens_and_closes),
         T(selected_slow_call_stays_when_new_ones_come),
+        T(a_lost_slow_call_leaves_one_selected),
         T(the_table_shows_the_newest_slow_requests),
         T(slow_calls_are_filtered),
         T(a_slow_call_opens_its_waterfall),

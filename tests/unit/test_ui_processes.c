@@ -214,6 +214,75 @@ static void filter_and_selection(void **state)
     assert_true(has("no process contains this text"));
 }
 
+static struct process_row *row_of(struct process_table *t, uint64_t pid)
+{
+    for (size_t i = 0; i < t->n[PROCESS_UNGROUPED]; i++) {
+        if (t->row[PROCESS_UNGROUPED][i].pid == pid) {
+            return &t->row[PROCESS_UNGROUPED][i];
+        }
+    }
+    return NULL;
+}
+
+/* The next key about a process only says it, so that it cannot be about the neighbour. */
+static void a_process_that_left_the_list(void **state)
+{
+    (void)state;
+    run("U");
+    give(10);
+    run("<Down><Down>");
+    uint64_t pid = u->processes.pid;
+    assert_int_not_equal(pid, 0);
+    struct process_table *t = fake_processes(10, false);
+    row_of(t, pid)->pid = 999;
+    ui_set_processes(u, t, NULL);
+    for (const char *key = "fxo"; *key; key++) {
+        u->processes.pid = pid;
+        run("");
+        struct intent in = run((char[2]){*key});
+        assert_int_equal(in.kind, INTENT_REDRAW);
+        assert_int_equal(u->screen, SCREEN_PROCESSES);
+        assert_true(has("the selected process is not in the list; this line is selected instead"));
+        assert_int_not_equal(u->processes.pid, pid);
+    }
+    u->processes.pid = pid;
+    assert_int_equal(run("<Enter>").kind, INTENT_REDRAW);
+    assert_int_equal(run("<Enter>").kind, INTENT_STACK);
+    uint64_t next = u->processes.pid;
+    give(10);
+    assert_int_equal(u->processes.pid, next);
+}
+
+/* It may be back at the next refresh. */
+static void a_process_that_comes_back_is_still_selected(void **state)
+{
+    (void)state;
+    run("U");
+    give(10);
+    run("<Down><Down>");
+    uint64_t pid = u->processes.pid;
+    struct process_table *t = fake_processes(10, false);
+    row_of(t, pid)->pid = 999;
+    ui_set_processes(u, t, NULL);
+    run("");
+    for (int at = 0; at < c.rows; at++) { /* no other line looks selected */
+        assert_int_not_equal(c.cells[at * c.cols].style, STYLE_SELECT);
+    }
+    give(10);
+    assert_int_equal(run("<Enter>").pid, pid);
+}
+
+/* What is typed is about the lines that are left: the first of them is selected. */
+static void a_filter_that_hides_the_process_selects_the_first(void **state)
+{
+    (void)state;
+    run("U");
+    give(200);
+    run("<Down>/cowboy<Enter>");
+    assert_int_equal(u->processes.pid, 0);
+    assert_int_equal(run("<Enter>").kind, INTENT_STACK);
+}
+
 static void a_process_below(void **state)
 {
     struct snapshot *s = fake_snap(fake);
@@ -331,6 +400,9 @@ int main(void)
         TEST(a_group_opens),
         TEST(a_group_by_call_in_a_first_round),
         TEST(filter_and_selection),
+        TEST(a_process_that_left_the_list),
+        TEST(a_process_that_comes_back_is_still_selected),
+        TEST(a_filter_that_hides_the_process_selects_the_first),
         TEST(a_process_below),
         TEST(the_pid_is_always_there),
         TEST(export_has_its_own_prompt),
