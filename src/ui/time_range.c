@@ -115,7 +115,8 @@ bool time_range_key(struct time_range *t, struct dialog *d, struct message *m, e
         break;
     case ACT_PAUSE:
         t->paused = !t->paused;
-        t->paused_s = s->time.now_s;
+        t->paused_s = s->time.now_s ? s->time.now_s : 1; /* 0 would be now */
+        t->paused_oldest_s = s->time.oldest_s;
         break;
     case ACT_EARLIER:
     case ACT_LATER:
@@ -189,6 +190,14 @@ void time_range_text(const struct snapshot *s, char *out, size_t cap)
     snprintf(out, cap, "%s-%s, %s", from, to, ago);
 }
 
+/* A window that does not end now is read from the history, which may not go back to the start of
+ * the run. The length makes the header show the time that it has. */
+static void run_until_pause(const struct time_range *t, struct view_query *q)
+{
+    q->end_s = t->paused_s;
+    q->length_s = t->paused_s > t->paused_oldest_s ? t->paused_s - t->paused_oldest_s : 0;
+}
+
 void time_range_query(const struct time_range *t, struct view_query *q)
 {
     if (t->window_asked) {
@@ -200,6 +209,9 @@ void time_range_query(const struct time_range *t, struct view_query *q)
         q->end_s = t->paused_s;
     }
     if (q->end_s && !q->length_s && q->window == WINDOW_RUN) {
-        q->end_s = 0;
+        q->end_s = 0; /* `run` was chosen in the past: it has no earlier time range */
+        if (t->paused) {
+            run_until_pause(t, q);
+        }
     }
 }

@@ -18,7 +18,7 @@ struct time_range {
     uint64_t length_s;     /* 0: the length of the window */
     uint64_t now_length_s; /* length_s before an earlier time was shown */
     bool paused;
-    uint64_t paused_s;                      /* the last second at the time of the pause */
+    uint64_t paused_s, paused_oldest_s;     /* the history at the time of the pause */
     uint64_t zero_wall_ns, oldest_s, now_s; /* values at the time when the prompt was opened */
 };
 

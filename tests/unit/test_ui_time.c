@@ -246,6 +246,29 @@ static void paused_stays_at_its_moment(void **state)
     assert_int_equal(look_after("p").end_s, 0);
 }
 
+/* The whole run has no length. The history may not go back to its start. */
+static void paused_is_the_run_up_to_its_moment(void **state)
+{
+    (void)state;
+    struct snapshot *s = fake_snap(fake);
+    struct view_query l = {.window = WINDOW_RUN};
+    s->window = WINDOW_RUN;
+    s->time.oldest_s = 100;
+    script_run(u, &c, s, "p");
+    s->time.now_s = 4100;
+    ui_view_query(u, s, &l);
+    assert_int_equal(l.end_s, 4000);
+    assert_int_equal(l.end_s - l.length_s, 100);
+    script_run(u, &c, s, "p");
+    ui_view_query(u, s, &l);
+    assert_int_equal(l.end_s, 0);
+    assert_int_equal(l.length_s, 0);
+    s->time.oldest_s = s->time.now_s = 0; /* in the first second, too, 0 is not now */
+    script_run(u, &c, s, "p");
+    ui_view_query(u, s, &l);
+    assert_int_equal(l.end_s, 1);
+}
+
 /* The reset is visible at once. The time of the pause is of seconds that no longer exist. */
 static void a_reset_ends_a_pause(void **state)
 {
@@ -640,6 +663,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(any_window_can_be_typed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_reset_ends_a_pause, setup, teardown),
         cmocka_unit_test_setup_teardown(paused_stays_at_its_moment, setup, teardown),
+        cmocka_unit_test_setup_teardown(paused_is_the_run_up_to_its_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(the_map_says_what_it_needs, setup, teardown),
         cmocka_unit_test_setup_teardown(now_is_of_the_map_too, setup, teardown),
         cmocka_unit_test_setup_teardown(an_empty_map_swallows_no_keys, setup, teardown),
