@@ -179,8 +179,10 @@ void slow_list_threshold_text(uint64_t ns, char *out, size_t cap)
         snprintf(out, cap, "%" PRIu64 "s", ns / 1000000000u);
     } else if (ns % 1000000u == 0) {
         snprintf(out, cap, "%" PRIu64 "ms", ns / 1000000u);
-    } else {
+    } else if (ns % 1000u == 0) {
         snprintf(out, cap, "%" PRIu64 "us", ns / 1000u);
+    } else {
+        snprintf(out, cap, "%" PRIu64 "ns", ns);
     }
 }
 

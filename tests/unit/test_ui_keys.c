@@ -910,6 +910,22 @@ static void the_threshold_is_typed(void **state)
     assert_true(picture_has(&c, "Sort by"));
 }
 
+/* Enter leaves it as it is. */
+static void any_threshold_is_proposed_exactly(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t ns;
+        const char *text;
+    } of[] = {{500, "500ns"}, {999999, "999999ns"},   {1500, "1500ns"},       {1500000, "1500us"},
+              {1000, "1us"},  {1000001, "1000001ns"}, {1500000000, "1500ms"}, {2000000000, "2s"}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        fake_snap(fake)->slow_ns = of[i].ns;
+        assert_intent("Ss<Enter>", INTENT_SLOW, of[i].text);
+        run("<Esc>");
+    }
+}
+
 /* Without a threshold the present P99 is offered: Enter accepts it, typing replaces it. */
 static void the_present_p99_is_offered(void **state)
 {
@@ -1281,6 +1297,7 @@ int main(void)
         T(a_slow_call_opens_its_waterfall),
         T(a_waterfall_offers_what_is_called),
         T(the_threshold_is_typed),
+        T(any_threshold_is_proposed_exactly),
         T(the_present_p99_is_offered),
         T(slow_requests_are_sorted),
         T(each_column_sorts_slow_requests_by_its_values),
