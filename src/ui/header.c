@@ -16,20 +16,21 @@ struct chip {
     enum style style;
 };
 
-#define CHIPS            12
-#define ROWS_FOR_WARNING 5 /* with fewer rows, a `whole` screen has no warning */
+#define CHIPS            16 /* tracing_chips adds up to 14, the breaker last */
+#define ROWS_FOR_WARNING 5  /* with fewer rows, a `whole` screen has no warning */
 
 struct chips {
     struct chip chip[CHIPS];
     size_t n;
 };
 
-__attribute__((format(printf, 4, 5))) static void add(struct chips *l, enum style st,
-                                                      const char *label, const char *fmt, ...)
+/* NULL: no room. */
+__attribute__((format(printf, 4, 5))) static struct chip *
+add(struct chips *l, enum style st, const char *label, const char *fmt, ...)
 {
     assert(!label[0] || header_help(label));
     if (l->n == CHIPS) {
-        return;
+        return NULL;
     }
     struct chip *k = &l->chip[l->n++];
     va_list ap;
@@ -38,6 +39,7 @@ __attribute__((format(printf, 4, 5))) static void add(struct chips *l, enum styl
     va_end(ap);
     snprintf(k->label, sizeof k->label, "%s", label);
     k->style = st;
+    return k;
 }
 
 static int chip_cols(const struct chip *k, const char *value)
@@ -129,8 +131,10 @@ static void time_range_chip(struct chips *l, const struct snapshot *s)
     uint64_t ago_s = s->time.now_s > s->time.to_s ? s->time.now_s - s->time.to_s : 0;
     char text[100];
     time_range_text(s, text, sizeof text);
-    add(l, STYLE_WARN, "", "%s", text);
-    format_ago(ago_s, l->chip[l->n - 1].brief);
+    struct chip *k = add(l, STYLE_WARN, "", "%s", text);
+    if (k) {
+        format_ago(ago_s, k->brief);
+    }
 }
 
 /* Time in the window in which nothing was traced, and the main reason. */
@@ -180,11 +184,13 @@ static void breaker_chip(struct chips *l, const struct snapshot *s)
     char opened[FORMAT_BYTES];
     snprintf(opened, sizeof opened, "opened %llu time%s", (unsigned long long)b->trips,
              b->trips == 1 ? "" : "s");
-    if (b->trips) {
-        add(l, st, "breaker", "%s (%s)", breaker_name(b->state), opened);
-        snprintf(l->chip[l->n - 1].brief, FORMAT_BYTES, "%s", opened);
-    } else {
+    if (!b->trips) {
         add(l, st, "breaker", "%s", breaker_name(b->state));
+        return;
+    }
+    struct chip *k = add(l, st, "breaker", "%s (%s)", breaker_name(b->state), opened);
+    if (k) {
+        snprintf(k->brief, sizeof k->brief, "%s", opened);
     }
 }
 

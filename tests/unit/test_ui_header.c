@@ -66,6 +66,43 @@ static void two_lines_while_all_is_well(void **state)
     }
 }
 
+/* With everything that the line can say, on a screen with room for it. */
+static void a_full_line_has_the_breaker(void **state)
+{
+    (void)state;
+    canvas_resize(&c, 15, 500);
+    s->time.history = true;
+    s->time.from_s = 3220;
+    s->time.to_s = 3280;
+    s->lost.ring = 12;
+    snprintf(s->node.tls, sizeof s->node.tls, "not verified");
+    snprintf(s->compared, sizeof s->compared, "before.json");
+    s->gap_s = 2;
+    s->sampling.state = SAMPLING_ON;
+    s->sampling.percent = 0.5;
+    s->breaker.trips = 3;
+    ui_set_trigger(u, "waits", false);
+    script_run(u, &c, s, "p/db<Enter>");
+    static const char *const all[] = {"TRACING ON",
+                                      "TLS not verified",
+                                      "lost 12",
+                                      "PAUSED",
+                                      "compared with before.json",
+                                      "filter db",
+                                      "gap 2.00s",
+                                      "req/s",
+                                      "sample 1/1",
+                                      "overhead",
+                                      "stacks 0.5%",
+                                      "trigger waits",
+                                      "breaker closed (opened 3 times)"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (!picture_has(&c, all[i])) {
+            fail_msg("without \"%s\"", all[i]);
+        }
+    }
+}
+
 /* --- the line with problems --- */
 
 static void lost_here(void)
@@ -418,6 +455,7 @@ int main(void)
     setenv("TZ", "UTC0", 1); /* clock times are local */
     const struct CMUnitTest tests[] = {
         T(two_lines_while_all_is_well),
+        T(a_full_line_has_the_breaker),
         T(what_is_wrong_has_a_line),
         T(all_at_once),
         T(a_node_that_is_not_verified_is_always_shown),
