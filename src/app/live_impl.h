@@ -38,8 +38,9 @@ struct live {
 };
 
 /* ---- live_view.c ---- */
-void live_view(struct live *l);    /* takes a new snapshot */
-void live_refresh(struct live *l); /* the same, unless the screen is paused */
+void live_view(struct live *l); /* takes a new snapshot */
+/* The same; while the screen is paused, only the state of the node and of tracing is renewed. */
+void live_refresh(struct live *l);
 
 /* ---- live_dispatch.c ---- */
 void live_dispatch(struct live *l, const struct intent *in);

@@ -16,6 +16,11 @@ void live_view(struct live *l)
 
 void live_refresh(struct live *l)
 {
-    if (!l->snap || !ui_is_paused(l->ui))
+    if (!l->snap || !ui_is_paused(l->ui)) {
         live_view(l);
+        return;
+    }
+    engine_view_state(l->g, l->snap);
+    l->fresh_at_ns = clock_mono_ns() + FRESH_NS;
+    l->dirty = true;
 }

@@ -236,6 +236,18 @@ static struct snapshot *make(struct engine *g, const struct view_query *query, b
     return s;
 }
 
+void engine_view_state(struct engine *g, struct snapshot *s)
+{
+    s->node = (struct snap_node){0};
+    s->breaker = (struct snap_breaker){0};
+    s->cost = (struct snap_cost){0};
+    s->sample_why = SAMPLE_ASKED;
+    fill_node(g, &s->node);
+    fill_breaker(g, s);
+    fill_cost(g, &s->cost);
+    stack_sampling_fill(g, &s->sampling);
+}
+
 /* Sends requests for the data of the next snapshot. */
 static struct snapshot *asked_about(struct engine *g, struct snapshot *s)
 {

@@ -241,6 +241,13 @@ static void fold_by_itself(struct rows *rows, const struct snapshot *s, struct v
     rows_view(rows, s, v);
 }
 
+/* While paused, the state of the breaker is the present one: it may have opened after the pause. */
+static bool has_gap(const struct ui_shared *sh, const struct snapshot *s)
+{
+    bool open = s->breaker.state == BREAKER_OPEN;
+    return s->counted_s > 0 || (open && (!sh->time_range.paused || s->gap_s > 0));
+}
+
 static void draw_table(struct table_state *t, struct ui_shared *sh, struct canvas *c, struct rect a,
                        const struct snapshot *s)
 {
@@ -251,7 +258,7 @@ static void draw_table(struct table_state *t, struct ui_shared *sh, struct canva
     rows_view(rows, s, &v);
     fold_by_itself(rows, s, &v, (size_t)lines);
     rows_find_selection(rows, &v);
-    struct painter p = {.c = c, .has_gap = s->counted_s > 0 || s->breaker.state == BREAKER_OPEN};
+    struct painter p = {.c = c, .has_gap = has_gap(sh, s)};
     struct column_choice choice = {.compared = s->compared[0] != 0, .mailbox = columns_measured(s)};
     for (size_t i = 0; i < s->n_rows; i++) {
         choice.parts |= s->rows[i].parts != NULL;

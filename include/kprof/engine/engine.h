@@ -86,6 +86,9 @@ struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final);
 uint64_t engine_closed_s(const struct engine *g); /* as core_closed_s */
 struct snapshot *engine_report(struct engine *g, const struct view_query *query, bool final);
 struct snapshot *engine_view(struct engine *g, const struct view_query *look); /* for a screen */
+/* While a screen is paused: what s says about node, breaker, sampling and cost is set to the
+ * present state. Its statistics and its time stay. s is not shared with another reader. */
+void engine_view_state(struct engine *g, struct snapshot *s);
 
 /* Requests of the operator. -1: err (a sentence for the message line). Of the functions with an
  * err, a recording refuses all except engine_slow: there is no node, and tiers, entry and names

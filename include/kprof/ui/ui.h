@@ -37,8 +37,9 @@ struct ui *ui_new(const char *target);
 void ui_free(struct ui *u);
 
 /* Draws s, which may be NULL (no data yet). The ui stores pause and folding, but no snapshot. While
- * ui_is_paused, the caller passes the same snapshot again, until an intent requests another one
- * (INTENT_VIEW_QUERY, INTENT_WINDOW), which then shows the same time (ui_view_query). */
+ * ui_is_paused, the caller passes the same snapshot again, with the present state of the node and
+ * of tracing, until an intent requests another one (INTENT_VIEW_QUERY, INTENT_WINDOW), which then
+ * shows the same time (ui_view_query). */
 void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s);
 struct intent ui_key(struct ui *u, int key,
                      const struct snapshot *s); /* key: enum key, a code point, or a code point
