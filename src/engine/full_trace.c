@@ -225,11 +225,18 @@ out:
     return rc;
 }
 
+/* False: there is no node to ask. */
+static bool end_on_node(struct engine *g)
+{
+    if (!g->control || g->state != ENGINE_UP)
+        return false;
+    control_full(g->control, NULL);
+    return true;
+}
+
 void engine_full_end(struct engine *g)
 {
-    if (under_way(&g->full) && g->control && g->state == ENGINE_UP)
-        control_full(g->control, NULL);
-    else if (under_way(&g->full))
+    if (under_way(&g->full) && !end_on_node(g))
         ended(g, FULL_NOT_CAUGHT, "the full trace was canceled");
 }
 
@@ -239,8 +246,10 @@ void full_trace_answered(struct engine *g, struct result *r)
 {
     struct full_trace *f = &g->full;
 
-    if (r->failed && f->question_id && r->question_id == f->question_id)
-        ended(g, FULL_NOT_CAUGHT, r->text);
+    if (!r->failed || !f->question_id || r->question_id != f->question_id)
+        return;
+    end_on_node(g); /* without an answer, it may still begin there */
+    ended(g, FULL_NOT_CAUGHT, r->text);
 }
 
 void full_trace_lost(struct engine *g)
@@ -254,8 +263,7 @@ void full_trace_aborted(struct engine *g, const char *why)
     if (!under_way(&g->full))
         return;
     /* if it was about a trace before this one, which the node has begun since */
-    if (g->control && g->state == ENGINE_UP)
-        control_full(g->control, NULL);
+    end_on_node(g);
     ended(g, FULL_NOT_CAUGHT, why);
 }
 
@@ -299,6 +307,7 @@ void full_trace_feed(struct engine *g, const struct stack_message *m)
         return;
     if (full_decoder_id(m->bytes, m->n) != f->id) /* of an earlier one, which was given up */
         return;
+    f->question_id = 0; /* it has begun, even if the answer does not arrive */
     full_decoder_feed(f->decoder, m->bytes, m->n, &m->clock);
     const struct full_figures *fig = full_decoder_figures(f->decoder);
     f->heard_ns = clock_mono_ns();
@@ -324,8 +333,7 @@ void full_trace_poll(struct engine *g, uint64_t now_ns)
         f->heard_ns = now_ns;
     f->polled_ns = now_ns;
     if (under_way(f) && now_ns - f->heard_ns > SILENT_NS) {
-        if (g->control && g->state == ENGINE_UP)
-            control_full(g->control, NULL);
+        end_on_node(g);
         ended(g, FULL_NOT_CAUGHT, "the node no longer reports on the full trace");
     }
 }
