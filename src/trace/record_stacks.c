@@ -182,8 +182,8 @@ void record_stacks_take(struct record_stacks *r, const void *bytes, size_t n)
     int64_t native;
 
     if (!stack_message_head(&c, bytes, n, &seq, &native))
-        return;     /* of a full trace, or malformed */
-    if (seq <= 1) { /* another sampler: all numbers are new */
+        return;                      /* of a full trace, or malformed */
+    if (seq <= 1 || seq <= r->seq) { /* another sampler: all numbers are new */
         clear(r, &r->processes);
         clear(r, &r->stacks);
     }

@@ -437,6 +437,19 @@ static bool read_body(struct stack_decoder *d, struct etf *c, const struct node_
            stack_message_numbers(&gone, forget_stack, d) && ok;
 }
 
+/* The numbers of another sampler begin again; its first messages may be missing. A recording may
+ * begin in the middle of a sampler. */
+static void note_seq(struct stack_decoder *d, uint64_t seq)
+{
+    if (seq <= 1 || seq <= d->seq) {
+        begin(d);
+        d->seq = 0;
+    }
+    if (d->counts.messages && seq > d->seq + 1)
+        d->counts.missing += seq - d->seq - 1;
+    d->seq = seq;
+}
+
 bool stack_decoder_feed(struct stack_decoder *d, const void *bytes, size_t n,
                         const struct node_clock *clock)
 {
@@ -446,11 +459,7 @@ bool stack_decoder_feed(struct stack_decoder *d, const void *bytes, size_t n,
 
     if (!stack_message_head(&c, bytes, n, &seq, &native))
         goto bad;
-    if (seq <= 1)
-        begin(d);
-    else if (d->counts.messages && seq > d->seq + 1) /* a recording may begin in the middle */
-        d->counts.missing += seq - d->seq - 1;
-    d->seq = seq;
+    note_seq(d, seq);
     d->counts.messages++;
     if (read_body(d, &c, clock))
         return true;

@@ -488,6 +488,31 @@ static void test_remembers_later(void **state)
     buf_release(&b);
 }
 
+/* The first message of the second sampler is missing: its samples do not get the names of the one
+ * before. */
+static void test_another_sampler(void **state)
+{
+    struct recorder *w = recorder_idle();
+    struct buf b;
+    struct err e;
+    uint64_t first;
+    (void)state;
+
+    buf_init(&b, 0);
+    for (uint64_t seq = 1; seq <= 3; seq++)
+        stacks_of(w, &b, seq);
+    stacks_of(w, &b, 2);
+    recorder_remember(w, 10000);
+    stacks_of(w, &b, 3); /* refers to number 1, too */
+    assert_int_equal(recorder_keep(w, path, 0, &e), 0);
+    assert_int_equal(recorder_close(w, &e), 0);
+    struct stack_decode_counts c = decoded(&first);
+    assert_int_equal(c.unknown, 1);
+    assert_int_equal(c.samples, 1);
+    unlink(path);
+    buf_release(&b);
+}
+
 /* What was in memory is gone, but for the names that later samples refer to. */
 static void test_forgets(void **state)
 {
@@ -560,6 +585,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_file_names_its_stacks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_invalid_stacks_in_the_ring, setup, teardown),
         cmocka_unit_test_setup_teardown(test_remembers_later, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_another_sampler, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forgets, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),

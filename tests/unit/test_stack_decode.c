@@ -234,6 +234,44 @@ static void numbers_of_messages(void **state)
     assert_int_equal(stack_decoder_counts(f->d)->unknown, 1);
 }
 
+/* A message without processes and stacks, with one sample of process 1 and stack 1. */
+static void refer(struct fixture *f, uint64_t seq)
+{
+    agent_stacks_head(&f->m, seq, 1, STACK_GATE_RUN_QUEUE);
+    for (int i = 0; i < 4; i++)
+        enc_nil(&f->m);
+    enc_list(&f->m, 1);
+    agent_stacks_sample(&f->m, 1, 10, 1, few, 2);
+    enc_nil(&f->m);
+    assert_true(feed(f));
+}
+
+/* kprof-top was slow and dropped it: its samples must not get the stacks of the sampler before. */
+static void another_sampler_whose_first_message_is_missing(void **state)
+{
+    struct fixture *f = *state;
+
+    agent_stacks_head(&f->m, 1, 1, STACK_GATE_RUN_QUEUE);
+    enc_list(&f->m, 1);
+    agent_stacks_process(&f->m, 1, 42, true);
+    enc_nil(&f->m);
+    enc_nil(&f->m);
+    enc_list(&f->m, 1);
+    agent_stacks_stack(&f->m, 1, false, "f");
+    enc_nil(&f->m);
+    enc_nil(&f->m);
+    enc_nil(&f->m);
+    assert_true(feed(f));
+    refer(f, 2);
+    assert_int_equal(stack_decoder_counts(f->d)->samples, 1);
+    refer(f, 2);
+    assert_int_equal(stack_decoder_counts(f->d)->samples, 1);
+    assert_int_equal(stack_decoder_counts(f->d)->unknown, 1);
+    assert_int_equal(stack_decoder_counts(f->d)->missing, 1);
+    refer(f, 5);
+    assert_int_equal(stack_decoder_counts(f->d)->missing, 3);
+}
+
 /* For random values and messages: the sum of the changes of a process is its last value minus its
  * first. */
 static void deltas_add_up(void **state)
@@ -334,6 +372,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_wrong_byte_is_survived, setup, teardown),
         cmocka_unit_test_setup_teardown(left_and_gone_go_after, setup, teardown),
         cmocka_unit_test_setup_teardown(numbers_of_messages, setup, teardown),
+        cmocka_unit_test_setup_teardown(another_sampler_whose_first_message_is_missing, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(deltas_add_up, setup, teardown),
         cmocka_unit_test_setup_teardown(through_the_stream, setup, teardown),
     };
