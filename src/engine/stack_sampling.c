@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define MESSAGES_A_POLL 32
-#define END_AGAIN_NS    UINT64_C(1000000000) /* a lost connection is known by then */
-#define END_RETRIES     5
+#define AGAIN_NS        UINT64_C(1000000000) /* a lost connection is known by then */
+#define RETRIES         5
 #define LIVE_BYTES      ((size_t)64 << 20)  /* some minutes of a fast sampler */
 #define REPLAY_BYTES    ((size_t)256 << 20) /* a recording is shown as a whole */
 
@@ -26,6 +26,11 @@ static void forget(struct stack_sampling *p)
     p->first_ns = 0;
 }
 
+static uint64_t samplers(const struct stack_sampling *p)
+{
+    return p->decoder ? stack_decoder_counts(p->decoder)->samplers : 0;
+}
+
 /* fresh: the node's sampler is restarted, so that no sample of an earlier choice arrives later. */
 static void ask(struct engine *g, bool fresh)
 {
@@ -39,7 +44,15 @@ static void ask(struct engine *g, bool fresh)
         configuration_push(g); /* without tiers the node does not have the limits yet */
     if (fresh)
         p->clear_id = control_stacks(g->control, NULL);
+    p->samplers = samplers(p);
     p->question_id = control_stacks(g->control, &p->request);
+}
+
+/* The node need not be asked again to sample. */
+static void begin_forgotten(struct stack_sampling *p)
+{
+    p->begin_next_ns = 0;
+    p->begin_tries = 0;
 }
 
 /* The node need not be asked again to end it. */
@@ -58,6 +71,8 @@ int engine_stacks_begin(struct engine *g, const struct stack_request *r, bool fr
         return -1;
     p->request = *r;
     p->wanted = p->begun = true;
+    p->taken = false;
+    begin_forgotten(p);
     end_forgotten(p);
     if (fresh)
         forget(p);
@@ -79,6 +94,7 @@ void engine_stacks_end(struct engine *g)
     if (!p->wanted)
         return;
     p->wanted = p->on = false;
+    begin_forgotten(p);
     p->why[0] = 0;
     session_log_add(g, "stack sampling ended");
     if (g->control && g->state == ENGINE_UP)
@@ -107,12 +123,14 @@ void stack_sampling_lost(struct engine *g)
     g->stacks.clear_id = g->stacks.end_id = 0; /* the samples of that sampler have all come */
     if (g->stacks.end_tries)
         g->stacks.why[0] = 0;
+    begin_forgotten(&g->stacks);
     end_forgotten(&g->stacks);
 }
 
 void stack_sampling_ended(struct engine *g, const char *why)
 {
     g->stacks.wanted = g->stacks.on = false;
+    begin_forgotten(&g->stacks);
     end_forgotten(&g->stacks);
     err_copy(g->stacks.why, sizeof g->stacks.why, why);
 }
@@ -130,18 +148,44 @@ static void end_answered(struct engine *g, const struct result *r)
         p->why[0] = 0;
     } else if (!p->wanted) {
         p->end_tries++;
-        p->end_next_ns = clock_mono_ns() + END_AGAIN_NS;
+        p->end_next_ns = clock_mono_ns() + AGAIN_NS;
         err_copy(p->end_why, sizeof p->end_why, r->text);
     }
 }
 
-void stack_sampling_poll(struct engine *g, uint64_t now_ns)
+static void sampled(struct stack_sampling *p)
+{
+    p->on = p->taken = true;
+    p->why[0] = 0;
+    begin_forgotten(p);
+}
+
+/* If the node has sampled for this choice before, it was probably too busy. */
+static void begin_failed(struct engine *g, const char *why)
 {
     struct stack_sampling *p = &g->stacks;
-    bool last = p->end_tries > END_RETRIES;
 
-    if (!p->end_next_ns || now_ns < p->end_next_ns || g->state != ENGINE_UP)
-        return;
+    if (p->taken && p->begin_tries < RETRIES) {
+        p->begin_tries++;
+        p->begin_next_ns = clock_mono_ns() + AGAIN_NS;
+    } else {
+        err_copy(p->why, sizeof p->why, why);
+    }
+    session_log_add_once(g, why);
+}
+
+/* A sampler has begun since the node was asked: it has the request, although the answer to it did
+ * not arrive. */
+static bool began(const struct stack_sampling *p)
+{
+    return samplers(p) > p->samplers;
+}
+
+static void ask_end_again(struct engine *g)
+{
+    struct stack_sampling *p = &g->stacks;
+    bool last = p->end_tries > RETRIES;
+
     p->end_next_ns = 0;
     if (p->end_tries == 1 || last) {
         snprintf(p->why, sizeof p->why, "stack sampling %s: %.200s",
@@ -150,6 +194,20 @@ void stack_sampling_poll(struct engine *g, uint64_t now_ns)
     }
     if (!last)
         ask_end(g);
+}
+
+void stack_sampling_poll(struct engine *g, uint64_t now_ns)
+{
+    struct stack_sampling *p = &g->stacks;
+
+    if (g->state != ENGINE_UP)
+        return;
+    if (p->end_next_ns && now_ns >= p->end_next_ns)
+        ask_end_again(g);
+    if (p->begin_next_ns && now_ns >= p->begin_next_ns) {
+        p->begin_next_ns = 0;
+        ask(g, false);
+    }
 }
 
 void stack_sampling_answered(struct engine *g, struct result *r)
@@ -161,6 +219,7 @@ void stack_sampling_answered(struct engine *g, struct result *r)
             ;
         forget(p);
         p->clear_id = 0;
+        p->samplers = samplers(p);
     }
     if (p->end_id && r->question_id == p->end_id) {
         while (stack_sampling_take(g))
@@ -169,11 +228,12 @@ void stack_sampling_answered(struct engine *g, struct result *r)
     }
     if (r->question_id != p->question_id) /* this is the answer to an older request */
         return;
-    p->on = r->on && !r->failed;
-    if (!r->failed || !p->wanted)
-        return;
-    err_copy(p->why, sizeof p->why, r->text);
-    session_log_add_once(g, r->text);
+    p->question_id = 0;
+    p->on = false;
+    if (r->on && (!r->failed || began(p)))
+        sampled(p);
+    else if (r->failed && p->wanted)
+        begin_failed(g, r->text);
 }
 
 /* ---- samples ---- */
@@ -235,6 +295,8 @@ bool stack_sampling_take(struct engine *g)
         sample_wait_pass(p->wait, no_more_events(g));
         note_first(p);
     }
+    if (p->wanted && !p->on && !p->question_id && g->state == ENGINE_UP && began(p))
+        sampled(p);
     return n == MESSAGES_A_POLL;
 }
 

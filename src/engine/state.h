@@ -211,12 +211,17 @@ struct stack_sampling {
     struct stack_request request; /* what is sampled, or was last */
     bool begun;                   /* the request has been set */
     bool wanted, on;              /* on: as the node has confirmed */
+    bool taken;                   /* the node has sampled for the operator's last request */
     uint64_t question_id;         /* of the last request to the node */
     uint64_t clear_id;            /* when this is answered, earlier samples are dropped */
     uint64_t end_id;              /* of the request to end it; 0: answered */
     uint64_t end_next_ns; /* local clock: when to ask for the end again; 0: it did not fail */
     unsigned end_tries;   /* to end it, that failed */
-    uint64_t first_ns;    /* time of the first sample; 0: none */
+    /* the same for requests to sample after a reconnect */
+    uint64_t begin_next_ns;
+    unsigned begin_tries;
+    uint64_t samplers;           /* seen before the last request to sample */
+    uint64_t first_ns;           /* time of the first sample; 0: none */
     char why[300], end_why[300]; /* end_why: why it could not be ended */
 };
 

@@ -445,6 +445,7 @@ static void note_seq(struct stack_decoder *d, uint64_t seq)
         begin(d);
         d->seq = 0;
     }
+    d->counts.samplers += d->seq == 0;
     if (d->counts.messages && seq > d->seq + 1)
         d->counts.missing += seq - d->seq - 1;
     d->seq = seq;

@@ -338,8 +338,74 @@ static void a_refusal_is_told(void **state)
 #define UNTIL_TRIED(f, cond)                                                                       \
     while (!(cond)) {                                                                              \
         (f)->g->stacks.end_next_ns = (f)->g->stacks.end_next_ns ? 1 : 0;                           \
+        (f)->g->stacks.begin_next_ns = (f)->g->stacks.begin_next_ns ? 1 : 0;                       \
         turn(f);                                                                                   \
     }
+
+/* The node was sampled, and refuses that after a reconnect. */
+static void reconnect_refused(struct fixture *f)
+{
+    begin_sampling(f, false);
+    arrives(f, 1);
+    UNTIL(f, samples(f) == 3);
+    net.refuse = true;
+    peer_hang_up(net.peer[0]);
+    UNTIL(f, net.begins == 2);
+}
+
+static void a_busy_node_is_asked_again_after_a_reconnect(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    reconnect_refused(&f);
+    UNTIL_TRIED(&f, net.begins == 4);
+    assert_int_equal(state_of(&f), SAMPLING_ASKED);
+    net.refuse = false;
+    UNTIL_TRIED(&f, state_of(&f) == SAMPLING_ON);
+    end(&f);
+}
+
+static void a_node_that_refuses_each_time_is_given_up(void **state)
+{
+    struct fixture f;
+    struct snap_sampling s;
+
+    (void)state;
+    reconnect_refused(&f);
+    UNTIL_TRIED(&f, state_of(&f) == SAMPLING_FAILED);
+    assert_int_equal(net.begins, 7);
+    assert_int_equal(f.g->stacks.begin_next_ns, 0);
+    engine_sampling(f.g, &s);
+    assert_string_equal(s.why, "the node cannot sample stacks: invalid choice of processes");
+    engine_stacks_end(f.g);
+    assert_int_equal(state_of(&f), SAMPLING_OFF);
+    end(&f);
+}
+
+/* The answer to the request did not arrive, but it was carried out. */
+static void samples_show_that_the_node_samples(void **state)
+{
+    struct fixture f;
+    struct snap_sampling s;
+
+    (void)state;
+    begin(&f, true);
+    net.refuse = true;
+    sample(&f, "all", 9000, true);
+    UNTIL(&f, state_of(&f) == SAMPLING_FAILED);
+    assert_int_equal(net.begins, 1); /* at the first request, the operator decides */
+    arrives(&f, 1);
+    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    engine_sampling(f.g, &s);
+    assert_string_equal(s.why, "");
+    sample(&f, "all", 18000, false); /* refused: the samples are those of the choice before */
+    UNTIL(&f, state_of(&f) == SAMPLING_FAILED);
+    arrives(&f, 2);
+    UNTIL(&f, samples(&f) == 6);
+    assert_int_equal(state_of(&f), SAMPLING_FAILED);
+    end(&f);
+}
 
 /* Sampling goes on and costs: the node is asked again, and the operator is told, once. */
 static void an_end_that_fails_is_told_and_asked_for_again(void **state)
@@ -499,6 +565,9 @@ int main(void)
         cmocka_unit_test(another_choice_forgets_the_samples),
         cmocka_unit_test(each_connection_is_asked),
         cmocka_unit_test(a_refusal_is_told),
+        cmocka_unit_test(a_busy_node_is_asked_again_after_a_reconnect),
+        cmocka_unit_test(a_node_that_refuses_each_time_is_given_up),
+        cmocka_unit_test(samples_show_that_the_node_samples),
         cmocka_unit_test(an_end_that_fails_is_told_and_asked_for_again),
         cmocka_unit_test(an_end_that_fails_each_time_is_given_up),
         cmocka_unit_test(an_end_is_not_asked_of_another_connection),

@@ -48,6 +48,7 @@ struct stack_figures {
 
 struct stack_decode_counts {
     uint64_t messages, missing; /* missing messages, by their sequence numbers */
+    uint64_t samplers;          /* that the messages are of */
     uint64_t samples, unknown, bad;
 };
 
