@@ -2,6 +2,7 @@
 #include "args.h"
 
 #include <kprof/base/buf.h>
+#include <kprof/base/must.h>
 #include <kprof/core/vm_event.h>
 #include <kprof/erl/term.h>
 #include <stdlib.h>
@@ -22,9 +23,8 @@ void decoder_init(struct decoder *d, struct intern *names)
     memset(d, 0, sizeof *d);
     d->names = names;
     d->raw = intern_new(RAW_MAX, RAW_BYTES);
-    d->text_of = calloc(RAW_MAX + 1, sizeof *d->text_of);
-    if (!d->text_of)
-        abort();
+    d->text_of[TEXT_MFA] = must(calloc(RAW_MAX + 1, sizeof **d->text_of));
+    d->text_of[TEXT_IDENT] = must(calloc(RAW_MAX + 1, sizeof **d->text_of));
     buf_init(&d->shaped, DECODE_IDENT_BYTES);
     d->clock.units_per_s = 1000000000;
     intern_room(names, &d->fn_ids, &d->fn_bytes);
@@ -46,7 +46,8 @@ void decoder_new_rule(struct decoder *d)
 void decoder_release(struct decoder *d)
 {
     intern_free(d->raw);
-    free(d->text_of);
+    free(d->text_of[TEXT_MFA]);
+    free(d->text_of[TEXT_IDENT]);
     buf_release(&d->shaped);
     memset(d, 0, sizeof *d);
 }
@@ -80,11 +81,11 @@ static uint32_t name_of(struct decoder *d, const uint8_t *from, size_t n, enum t
     uint32_t raw = intern_add(d->raw, from, n);
     if (raw == INTERN_FULL)
         return name_new(d, from, n, as); /* table full: slow, but correct */
-    if (d->text_of[raw])
-        return d->text_of[raw];
+    if (d->text_of[as][raw])
+        return d->text_of[as][raw];
     uint32_t id = name_new(d, from, n, as);
     if (id != INTERN_FULL) /* else a later rule may have room for it */
-        d->text_of[raw] = id;
+        d->text_of[as][raw] = id;
     return id;
 }
 

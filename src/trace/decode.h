@@ -21,7 +21,8 @@
 struct decoder {
     struct intern *names; /* text by id; borrowed */
     struct intern *raw;   /* encoded bytes -> raw id */
-    uint32_t *text_of;    /* raw id -> name id */
+    uint32_t *text_of[2]; /* raw id -> name id, as a function and as an identity: the same bytes
+                             have two names */
     struct buf shaped;    /* a name that a template makes, until it is interned */
     /* where arguments are stored; NULL: they are not stored. Borrowed */
     struct text_ring *text_ring;

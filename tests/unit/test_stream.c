@@ -785,6 +785,37 @@ static struct event named(struct fixture *f, uint64_t seq, const char *caller, c
     return ev;
 }
 
+/* A tuple such as {lists,map,2} has the bytes of a function; whichever came first. */
+static void test_a_name_with_the_bytes_of_a_function(void **state)
+{
+    static const char *const function[] = {"map", "sort"};
+    struct fixture *f = *state;
+    const void *p;
+
+    for (unsigned round = 0; round < 4; round++) {
+        const char *caller = function[round & 1], *name = function[round < 2];
+        buf_clear(&f->m);
+        batch(&f->m, round + 1, 1);
+        head(&f->m, 6, 43, "call");
+        agent_mfa(&f->m, "db", "q", 2);
+        enc_tuple(&f->m, 4);
+        enc_u64(&f->m, 1);
+        enc_u64(&f->m, 77);
+        agent_mfa(&f->m, "lists", caller, 2);
+        agent_mfa(&f->m, "lists", name, 2);
+        stamp(&f->m, 2000);
+        enc_nil(&f->m);
+        assert_int_equal(feed(f, &f->m), STREAM_EVENTS);
+        assert_int_equal(ring_peek(f->ring, &p), 1);
+        const struct event *ev = p;
+        assert_string_equal(intern_str(f->names, ev->caller),
+                            caller == function[0] ? "lists:map/2" : "lists:sort/2");
+        assert_string_equal(intern_str(f->names, ev->ident),
+                            name == function[0] ? "lists map 2" : "lists sort 2");
+        ring_consume(f->ring, 1);
+    }
+}
+
 /* A rule with a name for each request, such as its number: the names do not take the room of
  * functions, nor of the rule that the operator chooses instead. */
 static void test_names_of_a_rule_leave_room(void **state)
@@ -1211,6 +1242,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_off_becomes_a_flush, setup, teardown),
         cmocka_unit_test_setup_teardown(test_heartbeat_and_note, setup, teardown),
         cmocka_unit_test_setup_teardown(test_gaps_and_marks_are_events, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_name_with_the_bytes_of_a_function, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_of_a_rule_leave_room, setup, teardown),
         cmocka_unit_test_setup_teardown(test_time_goes_on_while_connections_are_refused, setup,
                                         teardown),
