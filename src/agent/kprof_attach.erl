@@ -5,13 +5,14 @@
 
 -define(MANY_PROCESSES, 10000).
 
-%% Checks whether a controller of Who may start. With sessions (true), there may be several agents: they share only the control
-%% word and the trace token. An older controller of the same Who is told to end. -> none | {busy | leaving, Binary}
--spec busy(boolean(), binary()) -> none | {busy | leaving, binary()}.
-busy(Isolated, Who) ->
+%% Checks whether a controller of this kprof-top (Instance) may start. With sessions (true), there may be several agents: they
+%% share only the control word and the trace token. An older controller of the same kprof-top is told to end. Agents of other
+%% versions may have no instance. -> none | {busy | leaving, Binary}
+-spec busy(boolean(), non_neg_integer()) -> none | {busy | leaving, binary()}.
+busy(Isolated, Instance) ->
     Controllers = [{R, kprof_node:told(R)} || R <- kprof_node:of_others("controller")],
-    [catch R ! {superseded, Who} || {R, #{who := {Same, _}}} <- Controllers, Same =:= Who],
-    Others = [Told || {_, #{state := running, who := {Else, _}} = Told} <- Controllers, Else =/= Who],
+    [catch R ! {superseded, Instance} || {R, #{instance := Same}} <- Controllers, Same =:= Instance],
+    Others = [Told || {_, #{state := running, who := {_, _}} = Told} <- Controllers, maps:get(instance, Told, none) =/= Instance],
     case {Isolated, Others, others()} of
         {true, _, _} -> none;
         {false, [Told | _], _} -> {busy, busy_text(Told)};

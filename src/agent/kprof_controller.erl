@@ -7,7 +7,7 @@
 -export_type([options/0]).
 
 -type options() :: #{
-    pid := pid(), node := node(), who := binary(), key := binary(), epoch := pos_integer(), force => boolean(), again => boolean(),
+    pid := pid(), node := node(), who := binary(), instance := non_neg_integer(), key := binary(), epoch := pos_integer(), force => boolean(), again => boolean(),
     pause_ms => pos_integer(), end_ms => pos_integer()
 }.
 
@@ -44,15 +44,16 @@ init(From, #{node := Node} = Opts) ->
             From ! {started, self(), Error}
     end.
 
-prepare(#{who := Who} = Opts) ->
+prepare(#{who := Who, instance := Instance} = Opts) ->
     put(kprof_who, {Who, calendar:local_time()}),
+    put(kprof_instance, Instance),
     Isolated = kprof_node:isolated(),
     Vm = kprof_hazard:vm(),
     case {[Use || Use <- [attach, beside_no_jit], not kprof_hazard:allowed(Use, Vm)], catch register(?MODULE, self())} of
         {[Use | _], _} -> {error, hazard, kprof_hazard_text:reason(Use, Vm)};
         {_, {'EXIT', _}} -> {error, leaving, <<"an agent with this name is already running">>};
         _ ->
-            case kprof_attach:busy(Isolated, Who) of
+            case kprof_attach:busy(Isolated, Instance) of
                 none -> prepare_trace(Isolated, Opts);
                 {Tag, Text} -> {error, Tag, Text}
             end
@@ -129,8 +130,8 @@ loop(S) ->
             loop(kprof_full_control:left_out(MFA, N, S));
         {full_off, Tracer} when is_pid(Tracer), Tracer =:= S#s.full#full.tracer ->
             loop(kprof_full_control:off(S));
-        {superseded, Who} ->
-            superseded(Who, S);
+        {superseded, Instance} ->
+            superseded(Instance, S);
         {nodedown, Node} when Node =:= S#s.link#link.node ->
             leave(S);
         {walked, Walker, Refused} when Walker =:= S#s.tracing#tracing.walker ->
@@ -342,9 +343,9 @@ silent(#s{link = #link{pid = Pid, end_ms = Ms}} = S) ->
     leave(S).
 
 %% kprof-top has reconnected.
-superseded(Who, S) ->
-    case get(kprof_who) of
-        {Who, _} -> leave(S);
+superseded(Instance, S) ->
+    case get(kprof_instance) of
+        Instance -> leave(S);
         _ -> loop(S)
     end.
 

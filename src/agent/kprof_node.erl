@@ -43,11 +43,11 @@ existing(Name) ->
     catch error:badarg -> []
     end.
 
-%% Values that a controller stores in its process dictionary: who, word, state.
+%% Values that a controller stores in its process dictionary: who, instance, word, state.
 -spec told(atom()) -> map().
 told(Name) ->
     case catch process_info(whereis(Name), dictionary) of
-        {dictionary, D} -> maps:from_list([{What, V} || {K, What} <- [{kprof_who, who}, {kprof_word, word}, {kprof_state, state}], {Key, V} <- D, Key =:= K]);
+        {dictionary, D} -> maps:from_list([{What, V} || {K, What} <- [{kprof_who, who}, {kprof_instance, instance}, {kprof_word, word}, {kprof_state, state}], {Key, V} <- D, Key =:= K]);
         _ -> #{}
     end.
 

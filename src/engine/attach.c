@@ -1,7 +1,9 @@
 #include <kprof/engine/attach.h>
 
+#include <kprof/base/clock.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #define TIMEOUT_MS 5000
@@ -17,6 +19,14 @@ static void user_name(char *out, size_t cap)
         snprintf(out, cap, "uid %ld", (long)getuid());
 }
 
+/* Without random bytes the session cannot be opened, which says why. */
+static uint64_t random_number(void)
+{
+    uint64_t n;
+
+    return getrandom(&n, sizeof n, 0) == (ssize_t)sizeof n ? n : clock_mono_ns();
+}
+
 void attach_opts(const struct settings *s, const struct conn_target *to, struct attach_who *who,
                  struct session_opts *out)
 {
@@ -30,5 +40,6 @@ void attach_opts(const struct settings *s, const struct conn_target *to, struct 
                                  .timeout_ms = TIMEOUT_MS,
                                  .force = s->force,
                                  .who = who->text,
+                                 .instance = random_number(),
                                  .pause_ms = (uint32_t)(s->lease_ns / 1000000u)};
 }

@@ -292,13 +292,15 @@ static void read_info(struct etf *c, struct session_info *info)
 
 static void start_opts(struct session *s, struct buf *args)
 {
-    enc_map(args, s->o.pause_ms ? 9 : 7);
+    enc_map(args, s->o.pause_ms ? 10 : 8);
     enc_atom(args, "pid");
     conn_self_pid(s->conn, args);
     enc_atom(args, "node");
     enc_atom(args, conn_self(s->conn));
     enc_atom(args, "who");
     enc_str(args, s->o.who);
+    enc_atom(args, "instance");
+    enc_u64(args, s->o.instance);
     enc_atom(args, "force");
     enc_atom(args, s->o.force ? "true" : "false");
     enc_atom(args, "again");

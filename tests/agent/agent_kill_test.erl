@@ -22,6 +22,7 @@ tests() ->
         {guardian_killed, fun guardian_killed/1},
         {next_one_waits, fun next_one_waits/1},
         {what_another_has_begun_to_load_stays, fun what_another_has_begun_to_load_stays/1},
+        {another_of_the_same_name_stays, fun another_of_the_same_name_stays/1},
         {our_own_from_before_gives_way, fun our_own_from_before_gives_way/1},
         {control_word_is_for_all, fun control_word_is_for_all/1},
         {a_limit_is_of_an_agent_that_is_alone, fun a_limit_is_of_an_agent_that_is_alone/1},
@@ -119,6 +120,24 @@ what_another_has_begun_to_load_stays(T) ->
     ?check(rpc:call(T, erlang, module_loaded, [kprof_agent_00])),
     {ok, _} = ask(K2, {config, tiers()}),
     finish(T, K2),
+    nothing_left(T).
+
+%% Two containers can have the same user, host name and pid.
+another_of_the_same_name_stays(T) ->
+    load_second(T),
+    K = tracing(T),
+    case {isolated(T), start_controller(T, kprof_controller_01, #{who => <<"tester">>, instance => 7})} of
+        {true, {ok, K2, #{others := [Told]}}} ->
+            ?check(string:prefix(Told, "another kprof-top (tester) is tracing: ") =/= nomatch),
+            {pong, _} = ask(K, ping),
+            ask(K2, detach);
+        {false, {error, busy, Text}} ->
+            ?check(string:find(Text, "tester, since 20") =/= nomatch)
+    end,
+    K ! {superseded, <<"tester">>}, % from an agent without instances
+    {pong, _} = ask(K, ping),
+    unload_second(T),
+    finish(T, K),
     nothing_left(T).
 
 %% The old connection hangs: its agent does not know yet that kprof-top has connected again.

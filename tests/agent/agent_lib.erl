@@ -53,7 +53,9 @@ start(T, Opts) ->
 %% The controller of slot NN is kprof_controller_NN.
 start_controller(T, Controller, Opts) ->
     "kprof_controller_" ++ Slot = atom_to_list(Controller),
-    rpc:call(T, list_to_atom("kprof_agent_" ++ Slot), controller_start, [maps:merge(#{pid => self(), node => node(), who => <<"tester">>, force => false, key => ?KEY, epoch => ?EPOCH}, Opts)]).
+    Instance = erlang:phash2(maps:get(who, Opts, <<"tester">>)),
+    All = maps:merge(#{pid => self(), node => node(), who => <<"tester">>, instance => Instance, force => false, key => ?KEY, epoch => ?EPOCH}, Opts),
+    rpc:call(T, list_to_atom("kprof_agent_" ++ Slot), controller_start, [All]).
 
 %% The agent unloads itself in a separate process: if it is loaded again before that, the new module is unloaded, too.
 unload(T) ->

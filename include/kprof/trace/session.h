@@ -22,6 +22,7 @@ struct session_opts {
     bool force;
     bool reconnected;  /* the connection was lost before: the breaker begins half open */
     const char *who;   /* for the sentence that a second kprof-top shows */
+    uint64_t instance; /* a random number, the same for all connections of this kprof-top */
     uint16_t epoch;    /* 1..65535, high part of the labels */
     uint32_t pause_ms; /* the agent stops tracing after this time without a message from kprof-top
                           (it ends after six times as long); 0: the agent's default, 10 s */
