@@ -19,6 +19,12 @@
 
 static const uint8_t head[RECORD_HEAD_BYTES] = {'K', 'P', 'R', 'O', 'F', 'R', 'E', 'C', 1, 0, 0, 0};
 
+/* The last frame of a kind, with its head. */
+struct last_frame {
+    uint8_t *frame; /* NULL: none yet */
+    size_t n;
+};
+
 struct recorder {
     FILE *f; /* NULL: only the ring has the frames */
     char path[512];
@@ -26,10 +32,9 @@ struct recorder {
     bool told;                    /* it was returned as an error */
     struct record_ring *ring;     /* NULL: none */
     struct record_stacks *stacks; /* what samples refer to; NULL: the file has all */
-    uint8_t *meta;                /* the last frame with session data, if there is a ring */
-    size_t meta_bytes;
-    int64_t start_native; /* of the last connection */
-    uint64_t start_ns;    /* stamp of the first connection to this start of the node */
+    struct last_frame meta, slow; /* each file of the ring begins with them */
+    int64_t start_native;         /* of the last connection */
+    uint64_t start_ns;            /* stamp of the first connection to this start of the node */
     pthread_mutex_t lock;
 };
 
@@ -73,7 +78,8 @@ static void free_recorder(struct recorder *r)
 {
     record_ring_free(r->ring);
     record_stacks_free(r->stacks);
-    free(r->meta);
+    free(r->meta.frame);
+    free(r->slow.frame);
     pthread_mutex_destroy(&r->lock);
     free(r);
 }
@@ -150,17 +156,31 @@ static void to_file(struct recorder *r, const uint8_t *h, const void *bytes, siz
         r->failed = errno ? errno : EIO;
 }
 
-/* Stores the session data, with which each file of the ring begins. */
-static void keep_meta(struct recorder *r, const uint8_t *h, const void *bytes, size_t n)
+/* Where the last frame of this kind is; NULL: in the ring. An idle recorder has it, too: there may
+ * be no other one before recorder_keep. */
+static struct last_frame *last_of(struct recorder *r, char kind)
 {
-    free(r->meta);
-    r->meta = malloc(FRAME_BYTES + n);
-    if (!r->meta)
+    if (!r->stacks)
+        return NULL;
+    return kind == RECORD_META ? &r->meta : kind == RECORD_SLOW ? &r->slow : NULL;
+}
+
+static void set_last(struct last_frame *k, const uint8_t *h, const void *bytes, size_t n)
+{
+    free(k->frame);
+    k->n = FRAME_BYTES + n;
+    k->frame = malloc(k->n);
+    if (!k->frame)
         abort();
-    memcpy(r->meta, h, FRAME_BYTES);
+    memcpy(k->frame, h, FRAME_BYTES);
     if (n)
-        memcpy(r->meta + FRAME_BYTES, bytes, n);
-    r->meta_bytes = FRAME_BYTES + n;
+        memcpy(k->frame + FRAME_BYTES, bytes, n);
+}
+
+static void last_to_file(struct recorder *r, const struct last_frame *k)
+{
+    if (k->frame)
+        to_file(r, k->frame, k->frame + FRAME_BYTES, k->n - FRAME_BYTES);
 }
 
 void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void *bytes, size_t n)
@@ -173,8 +193,9 @@ void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void
     put_be(h + 9, n, 4);
     pthread_mutex_lock(&r->lock);
     to_file(r, h, bytes, n);
-    if (r->ring && kind == RECORD_META)
-        keep_meta(r, h, bytes, n);
+    struct last_frame *k = last_of(r, kind);
+    if (k)
+        set_last(k, h, bytes, n);
     else if (r->ring)
         record_ring_add(r->ring, h, bytes, n);
     else if (r->stacks && kind == RECORD_STACKS)
@@ -228,10 +249,11 @@ int recorder_keep(struct recorder *r, const char *path, uint64_t from_ns, struct
     assert(r->ring && !r->f);
     pthread_mutex_lock(&r->lock);
     rc = open_file(r, path, e);
-    if (rc == 0 && r->meta)
-        to_file(r, r->meta, r->meta + FRAME_BYTES, r->meta_bytes - FRAME_BYTES);
-    if (rc == 0)
+    if (rc == 0) {
+        last_to_file(r, &r->meta);
+        last_to_file(r, &r->slow);
         keep_frames(r, from_ns > r->start_ns ? from_ns : r->start_ns);
+    }
     pthread_mutex_unlock(&r->lock);
     return rc;
 }

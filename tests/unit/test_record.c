@@ -326,6 +326,50 @@ static void test_ring(void **state)
     }
 }
 
+/* The slow-call threshold and the session data are at the start of each file of the ring, however
+ * old they are: also if they are from before the ring. */
+static void test_what_a_file_begins_with(void **state)
+{
+    struct err e;
+    const uint8_t *bytes;
+    uint64_t stamp, ns;
+    size_t n;
+    char kind;
+    (void)state;
+
+    for (int late = 0; late < 2; late++) {
+        struct recorder *w = late ? recorder_idle() : recorder_ring(10000);
+        recorder_slow(w, 1, 50000000);
+        recorder_write(w, RECORD_META, 2, "meta", 4);
+        recorder_slow(w, 2, 20000000);
+        recorder_remember(w, 10000);
+        for (uint64_t i = 3; i <= 2000; i++)
+            add_number(w, i, 50);
+        assert_int_equal(recorder_keep(w, path, 1990, &e), 0);
+        recorder_slow(w, 2001, 5000000);
+        assert_int_equal(recorder_close(w, &e), 0);
+        struct replay *r = replay_open(path, &e);
+        assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 1);
+        assert_int_equal(kind, RECORD_META);
+        assert_memory_equal(bytes, "meta", n);
+        assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 1);
+        assert_int_equal(kind, RECORD_SLOW);
+        assert_true(replay_slow(bytes, n, &ns));
+        assert_int_equal(ns, 20000000);
+        for (uint64_t i = 1990; i <= 2000; i++) {
+            assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 1);
+            assert_int_equal(kind, RECORD_EVENTS);
+            assert_int_equal(stamp, i);
+        }
+        assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 1);
+        assert_true(kind == RECORD_SLOW && stamp == 2001 && replay_slow(bytes, n, &ns));
+        assert_int_equal(ns, 5000000);
+        assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 0);
+        replay_close(r);
+        unlink(path);
+    }
+}
+
 /* Message `seq`: a process and a stack of this number are new, those before are used, too; the
  * stack that is ten older is forgotten. */
 static void stacks_of(struct recorder *w, struct buf *b, uint64_t seq)
@@ -590,6 +634,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ring, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_a_file_begins_with, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_round_trip_of_the_clocks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_connections, setup, teardown),
         cmocka_unit_test_setup_teardown(test_never_overwrites, setup, teardown),

@@ -44,17 +44,17 @@ struct recorder;
 struct recorder *recorder_open(const char *path, struct err *e); /* NULL: err */
 /* Keeps the newest frames in memory, at most max_bytes, and writes no file until recorder_keep. */
 struct recorder *recorder_ring(size_t max_bytes);
-/* Stores no frames until recorder_remember, only the names of processes and stacks, which later
- * samples refer to. */
+/* Stores no frames until recorder_remember, only the last session data, the last slow-call
+ * threshold, and the names of processes and stacks, which later samples refer to. */
 struct recorder *recorder_idle(void);
 /* Makes an idle recorder work as one of recorder_ring from now on. A second call does nothing. */
 void recorder_remember(struct recorder *r, size_t max_bytes);
 /* The opposite: the frames in memory are dropped. Not while a file is written. */
 void recorder_forget(struct recorder *r);
-/* For a recorder with frames in memory: begins a file with the last session data, what the stack
- * samples refer to, and the frames in memory that are not older than from_ns. Later frames are
- * written to it, too, until recorder_cut. -1 with err: no file was made (errno is set), or it is
- * incomplete. */
+/* For a recorder with frames in memory: begins a file with the last session data, the last
+ * slow-call threshold, what the stack samples refer to, and the frames in memory that are not older
+ * than from_ns. Later frames are written to it, too, until recorder_cut. -1 with err: no file was
+ * made (errno is set), or it is incomplete. */
 int recorder_keep(struct recorder *r, const char *path, uint64_t from_ns, struct err *e);
 int recorder_cut(struct recorder *r, struct err *e);
 void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void *bytes,
