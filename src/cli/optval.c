@@ -122,9 +122,12 @@ int optval_percent(const char *opt, const char *val, uint32_t *out_ppm, struct e
         v = 0;
     else if (n > 0 && n < 16 && *val != '.' && (!val[n] || strcmp(val + n, "%") == 0))
         v = strtod(val, &stop);
-    if ((stop && stop != val + n) || !(v >= 0 && v <= 100) || (v > 0 && v < 0.01))
-        return err_set(e, "--%s %s: invalid; write a percentage from 0.01 to 100, or none", opt,
-                       optval_show(val).s);
+    bool ok = stop ? stop == val + n && v >= 0.01 && v <= 100 : v == 0;
+    if (!ok) /* 0 is refused, too: it would mean no limit, but can be meant as the lowest one */
+        return err_set(e,
+                       "--%s %s: invalid; write a percentage from 0.01 to 100, or none for no "
+                       "limit",
+                       opt, optval_show(val).s);
     *out_ppm = (uint32_t)(v * 10000 + 0.5);
     return 0;
 }

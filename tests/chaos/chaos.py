@@ -65,7 +65,7 @@ class Round:
     def start(self, *more, proxy=None, lease=None):
         name = "%s:%d" % (self.node.name, proxy.port) if proxy else self.node.name
         env = {"KPROF_LEASE": lease} if lease else {}
-        k = kp.Kp("--batch", "--format", "json", "-d", "200ms", "--max-overhead", "0", *tiers(*TIERS), "-i", RULE, *more, name, env=env)
+        k = kp.Kp("--batch", "--format", "json", "-d", "200ms", "--max-overhead", "none", *tiers(*TIERS), "-i", RULE, *more, name, env=env)
         self.kps.append(k)
         return k
 

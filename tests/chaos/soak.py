@@ -58,7 +58,7 @@ def main():
     with kp.Node(a.otp, spin=True) as n:
         n.eval("{module, _} = code:load_abs(\"%s/kprof_sample\"), true" % agent)
         args = [x for name, arity in TIERS.items() for x in ("-t", "kprof_sample:%s/%d" % (name, arity))]
-        k = kp.Kp("--batch", "--format", "json", "-d", "1s", *args, "-i", "kprof_sample:db/2 arg(1)", "--max-overhead", "0",
+        k = kp.Kp("--batch", "--format", "json", "-d", "1s", *args, "-i", "kprof_sample:db/2 arg(1)", "--max-overhead", "none",
                   "--max-age", "30s", n.name)
         k.tracing(60)
         n.eval(each_tier("1 = erlang:trace_pattern({kprof_sample, F, A}, true, [call_count])"))

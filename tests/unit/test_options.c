@@ -361,6 +361,9 @@ static void mistakes(void **state)
         {{"--max-age", "0", "a@b"}, {"--max-age 0"}},
         {{"--cooldown", "1ms", "a@b"}, {"--cooldown 1ms", "too short"}},
         {{"--max-overhead", "101", "a@b"}, {"--max-overhead 101", "none"}},
+        {{"--max-overhead", "0", "a@b"}, {"--max-overhead 0:", "0.01", "none for no limit"}},
+        {{"--max-overhead", "0%", "a@b"}, {"--max-overhead 0%:", "0.01"}},
+        {{"--max-overhead", "0.0", "a@b"}, {"--max-overhead 0.0:", "0.01"}},
         {{"--max-overhead", "0.001", "a@b"}, {"--max-overhead 0.001", "0.01"}},
         {{"--max-overhead", "-1", "a@b"}, {"--max-overhead -1"}},
         {{"--max-overhead", "5 ms", "a@b"}, {"--max-overhead 5 ms"}},
@@ -573,7 +576,7 @@ static void budget(void **state)
     static const struct {
         const char *val;
         uint32_t ppm;
-    } want[] = {{"5", 50000},   {"0.8", 8000}, {"2.5%", 25000}, {"0", 0},
+    } want[] = {{"5", 50000},   {"0.8", 8000}, {"2.5%", 25000},
                 {"0.01%", 100}, {"none", 0},   {"100", 1000000}};
     struct run r;
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
