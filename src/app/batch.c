@@ -302,12 +302,13 @@ static int intervals(struct batch *b, struct err *e)
     return 0;
 }
 
-static void read_recording(struct batch *b)
+static int read_recording(struct batch *b, struct err *e)
 {
     struct progress p = {0};
     while (pump_until(b, clock_mono_ns() + 50000000u))
         progress_show(&p, b->o->replay, engine_replay_share(b->g));
     progress_end(&p);
+    return stop_asked() ? err_set(e, "stopped while reading %s", b->o->replay) : 0;
 }
 
 static void say_held(const struct engine *g)
@@ -359,6 +360,8 @@ int run_batch(const struct options *o, const struct conn_target *t)
         status = rc == -2 ? 2 : 1;
         goto out;
     }
+    if (!t->node && read_recording(&b, &e) < 0)
+        goto out; /* a report would look like one of the whole recording */
     if (open_output(&b, &e) < 0)
         goto out;
     if (t->node)
@@ -369,8 +372,6 @@ int run_batch(const struct options *o, const struct conn_target *t)
         rc = record_run(&(struct trigger_run){.g = b.g, .o = o, .pump = pump, .arg = &b}, &e);
     else if (t->node)
         rc = intervals(&b, &e);
-    else
-        read_recording(&b);
     if (rc == 0 && engine_state(b.g) == ENGINE_LOST)
         rc = err_set(&e, "%s", engine_trouble(b.g));
     engine_drain(b.g, DRAIN_MS);

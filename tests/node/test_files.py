@@ -3,6 +3,7 @@ import csv
 import io
 import json
 import os
+import signal
 
 import kp
 from common import RULE, RULE2, attach, check_rows, clean, tiers, workload_node
@@ -14,6 +15,7 @@ ROW = {"tier", "identity", "count", "est_count", "late", "rate", "errors", "min_
        "p75_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us", "self_us", "share", "oldest_open_us",
        "mbox_count", "mbox_mean_us", "mbox_p50_us", "mbox_p90_us", "mbox_p99_us", "mbox_p999_us",
        "mbox_max_us", "busy"}
+DEMO_REC = os.path.join(kp.ROOT, "tests", "golden", "demo.rec")
 
 
 def test_json_contract():
@@ -132,6 +134,27 @@ def test_broken_recordings():
             assert compared.stderr.count(message) == 1, compared.saw()
         for obj in k.rows:
             kp.conserves(obj)
+
+
+def test_stopped_while_it_reads_a_recording():
+    """A part of a recording is not reported, and --assert does not judge it."""
+    pipe = os.path.join(kp.scratch(), "part.rec")
+    os.mkfifo(pipe)
+    with open(DEMO_REC, "rb") as f:
+        data = f.read()
+    report = os.path.join(kp.scratch(), "part.json")
+    with open(report, "w", encoding="utf-8") as f:
+        f.write("earlier")
+    k = kp.Kp("--replay", pipe, "--batch", "--format", "json", "--assert", "request.count>1000000000", "-o", report)
+    with open(pipe, "wb") as f:  # waits for the reader
+        f.write(data[:len(data) // 2])
+        f.flush()
+        k.proc.send_signal(signal.SIGTERM)
+    assert k.wait(30) == 1, k.saw()
+    assert "stopped while reading %s" % pipe in k.stderr, k.saw()
+    assert "--assert" not in k.stderr, k.saw()
+    with open(report, encoding="utf-8") as f:
+        assert f.read() == "earlier"
 
 
 def test_output_file():
