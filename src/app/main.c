@@ -10,10 +10,13 @@
 #include <kprof/base/stop.h>
 #include <kprof/cli/options.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <kprof/erl/conn.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int run(struct options *o, const struct conn_target *t)
 {
@@ -82,12 +85,27 @@ static int run_node(struct options *o, struct err *e)
     return status;
 }
 
+/* A file or a socket must not get the number of a closed one: it would get the text for it. */
+static int open_closed_std_fds(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            return -1;
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static struct options o;
     struct err e = {{0}};
     int status = 0;
 
+    if (open_closed_std_fds() < 0) {
+        fprintf(stderr,
+                "kprof-top: cannot open /dev/null instead of a closed standard stream: %s\n",
+                strerror(errno));
+        return 1;
+    }
     static_program_begin();
     setlocale(LC_CTYPE, "");
     switch (options_parse(argc, argv, &o, &e)) {

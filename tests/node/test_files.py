@@ -157,6 +157,22 @@ def test_stopped_while_it_reads_a_recording():
         assert f.read() == "earlier"
 
 
+def test_closed_descriptors():
+    """A file that gets the number of a closed descriptor does not get its text."""
+    want = None
+    for i, how in enumerate(("", "<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-")):
+        log, report = (os.path.join(kp.scratch(), "closed%d.%s" % (i, x)) for x in ("log", "json"))
+        k = kp.run("-c", 'exec "$@" ' + how, "sh", kp.PROGRAM, "--replay", DEMO_REC, "--batch", "--format", "json", "--slow", "1us",
+                   "--slow-log", log, "--assert", "request.count>1000000000", "-o", report, program="/bin/sh")
+        assert k.proc.returncode == 3 and k.stdout == "", k.saw()
+        with open(log, encoding="utf-8") as f, open(report, encoding="utf-8") as g:
+            got = f.read(), g.read()
+        want = want or got
+        assert want[0] and want[1] and got == want, (how, k.saw())
+        k = kp.run("-c", 'exec "$@" ' + how, "sh", kp.PROGRAM, "--replay", DEMO_REC, "--batch", program="/bin/sh")
+        assert k.proc.returncode == 0 and (k.stdout != "") == (">&-" not in how.split()), (how, k.saw())
+
+
 def test_output_file():
     path = os.path.join(kp.scratch(), "out.json")
     with workload_node(25) as n:
