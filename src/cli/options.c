@@ -1,6 +1,7 @@
 #include "config.h"
 #include "help.h"
 #include "options_profile.h"
+#include "options_report.h"
 #include "options_set.h"
 #include <kprof/cli/environment.h>
 #include <kprof/cli/options.h>
@@ -20,7 +21,6 @@
 #define LEASE_NS       10000000000u
 #define LEASE_LEAST_NS 1000000000u
 #define LEASE_MOST_NS  600000000000u
-#define HLOG_MOST_NS   10800000000000u /* the longest time that core can show */
 #define OVERHEAD_PPM   50000u
 #define DEMO_DETAIL    10u
 
@@ -296,8 +296,6 @@ static int check_together(struct parser *p)
         return err_set(p->e, "--slow-args needs a slow-call threshold; add --slow 20ms");
     if (o->slow_details && !slow)
         return err_set(p->e, "--slow-details needs a slow-call threshold; add --slow 20ms");
-    if (o->n_assertions && !o->batch)
-        return err_set(p->e, "--assert works only without a screen; add --batch");
     if (o->slow_log && !slow)
         return err_set(p->e, "--slow-log needs a slow-call threshold; add --slow 20ms");
     if (o->record && o->mode == OPTIONS_REPLAY)
@@ -309,22 +307,9 @@ static int check_together(struct parser *p)
     o->detail_given = said(p, "detail") && o->detail > 0;
     if (o->demo_trouble && !said(p, "detail")) /* few requests: follow more of them */
         o->detail = DEMO_DETAIL;
-    if (said(p, "why") && !o->batch)
-        return err_set(p->e, "--why works only without a screen; add --batch (on the screen: Y)");
-    if (o->why && o->batch && o->format != EXPORT_TEXT && o->format != EXPORT_JSON)
-        return err_set(p->e, "--why works only with --format text or json; leave it out");
     if (said(p, "speed") && (o->mode != OPTIONS_REPLAY || o->batch))
         return err_set(p->e, "--speed works only for a replay on the screen; %s",
                        o->batch ? "leave it out" : "add --replay FILE");
-    if (o->batch && o->format == EXPORT_HLOG && o->delay_ns > HLOG_MOST_NS)
-        return err_set(p->e, "--format hlog: the interval can be at most 3h; change --delay");
-    if (!o->batch && said(p, "format"))
-        return err_set(p->e, "--format works only without a screen; add --batch");
-    if (!o->batch && said(p, "output"))
-        return err_set(p->e, "--output works only without a screen; add --batch");
-    if (!o->batch && said(p, "iterations"))
-        return err_set(p->e,
-                       "--iterations works only without a screen; add --batch, or use --duration");
     if (o->batch && o->mode == OPTIONS_NODE && o->n_tiers == 0 && !o->profile && !o->full_trace)
         return err_set(p->e, "--batch needs a tier; add --tier M:F/A (or a config file)");
     return 0;
@@ -519,7 +504,7 @@ enum options_result options_parse(int argc, char **argv, struct options *o, stru
     finish(o);
     if (check_mode(&p) || check_tls(&p) || check_asks_only(&p) || check_flame(&p) ||
         check_full(&p) || options_profile_check(o, p.on_command_line, e) || check_entry(&p) ||
-        check_together(&p))
+        check_together(&p) || options_report_check(o, p.on_command_line, e))
         return OPTIONS_USAGE;
     return OPTIONS_RUN;
 }

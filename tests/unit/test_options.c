@@ -304,7 +304,7 @@ static void names_that_clash(void **state)
 }
 
 struct mistake {
-    const char *args[8];
+    const char *args[10];
     const char *says[3];
 };
 
@@ -394,6 +394,17 @@ static void mistakes(void **state)
         {{"--demo-trouble", "fire", "--demo"}, {"--demo-trouble fire", "queue", "lock"}},
         {{"--why", "--demo"}, {"--why", "--batch"}},
         {{"--why", "-b", "--format", "csv", "--demo"}, {"--why", "text or json"}},
+        {{"--why", "--profile", "cpu", "-o", "x.svg", "a@b"}, {"--why", "--profile"}},
+        {{"--why", "--full-trace", "m:f/1", "a@b"}, {"--why", "--full-trace"}},
+        {{"--why", "--flame", "f", "-b", "-o", "x.svg"}, {"--why", "--flame"}},
+        {{"--slow-details", "--demo"}, {"--slow-details", "--batch"}},
+        {{"--slow-details", "-b", "--format", "json", "--demo"}, {"--slow-details", "text"}},
+        {{"--slow-details", "--slow", "1s", "--profile", "cpu", "-o", "x.svg", "a@b"},
+         {"--slow-details", "--profile"}},
+        {{"--slow-details", "--slow", "1s", "--full-trace", "m:f/1", "a@b"},
+         {"--slow-details", "--full-trace"}},
+        {{"--slow-details", "--demo", "-t", "m:f/1", "--record", "%t", "--trigger", "f.p99>1ms"},
+         {"--slow-details", "--trigger"}},
         {{"-f", "/nonexistent/x", "a@b"}, {"/nonexistent/x", "No such file"}},
         {{"--slow", "\x1b[2J\n", "a@b"}, {"--slow", "20ms"}},
     };
