@@ -1,5 +1,6 @@
 #include "config.h"
 #include "help.h"
+#include "options_files.h"
 #include "options_profile.h"
 #include "options_report.h"
 #include "options_set.h"
@@ -504,7 +505,8 @@ enum options_result options_parse(int argc, char **argv, struct options *o, stru
     finish(o);
     if (check_mode(&p) || check_tls(&p) || check_asks_only(&p) || check_flame(&p) ||
         check_full(&p) || options_profile_check(o, p.on_command_line, e) || check_entry(&p) ||
-        check_together(&p) || options_report_check(o, p.on_command_line, e))
+        check_together(&p) || options_report_check(o, p.on_command_line, e) ||
+        options_files_check(o, e))
         return OPTIONS_USAGE;
     return OPTIONS_RUN;
 }

@@ -805,6 +805,54 @@ static void profiles(void **state)
     }
 }
 
+struct same_file {
+    const char *args[12], *one, *other;
+};
+
+/* Two files of the command line that are one: the second would destroy the first. */
+static void one_file_for_two(void **state)
+{
+    (void)state;
+    static char dir[] = "/tmp/kprof_test_options_XXXXXX";
+    char here[64], link_[64], slashes[64], rec[64];
+    assert_non_null(mkdtemp(dir));
+    snprintf(here, sizeof here, "%s/here", dir);
+    snprintf(link_, sizeof link_, "%s/link", dir);
+    snprintf(slashes, sizeof slashes, "%s/.//new", dir);
+    snprintf(rec, sizeof rec, "%s/new", dir);
+    FILE *f = fopen(here, "w");
+    assert_non_null(f);
+    fclose(f);
+    assert_int_equal(link(here, link_), 0);
+    const struct same_file same[] = {
+        {{"-b", "--demo", "--record", "x", "-o", "x"}, "--record", "--output"},
+        {{"-b", "--demo", "--record", "./x", "-o", "x"}, "--record", "--output"},
+        {{"-b", "--demo", "--record", rec, "-o", slashes}, "--record", "--output"},
+        {{"-b", "--demo", "--slow-log", here, "-o", link_}, "--slow-log", "--output"},
+        {{"--demo", "--record", "x", "--slow-log", "x"}, "--record", "--slow-log"},
+        {{"-b", "--replay", here, "-o", link_}, "--replay", "--output"},
+        {{"-b", "--replay", "none", "--baseline", here, "-o", here}, "--baseline", "--output"},
+        {{"--replay", here, "--slow", "1s", "--slow-log", here}, "--replay", "--slow-log"},
+    };
+    struct run r;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        parse(&r, same[i].args);
+        assert_int_equal(r.result, OPTIONS_USAGE);
+        if (!strstr(r.e.text, same[i].one) || !strstr(r.e.text, same[i].other))
+            fail_msg("case %zu: %s", i, r.e.text);
+        done(&r);
+    }
+    RUN(&r, "-b", "--demo", "--record", "x", "-o", "y", "--slow-log", "z"); /* three names */
+    done(&r);
+    RUN(&r, "-b", "--demo", "--slow-log", rec, "-o", here);
+    done(&r);
+    RUN(&r, "-b", "--replay", "/dev/null", "-o", "/dev/null"); /* not a file with content */
+    done(&r);
+    unlink(here);
+    unlink(link_);
+    rmdir(dir);
+}
+
 /* tiers typed on the screen */
 static void tier_text(void **state)
 {
@@ -862,6 +910,7 @@ int main(void)
         cmocka_unit_test(budget),
         cmocka_unit_test(full_trace),
         cmocka_unit_test(profiles),
+        cmocka_unit_test(one_file_for_two),
         cmocka_unit_test(help_fits),
         cmocka_unit_test(no_color_of_the_environment),
         cmocka_unit_test(tier_text),
