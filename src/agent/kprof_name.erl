@@ -25,10 +25,14 @@ clip(_) -> skip.
 
 named(Name, _) when is_atom(Name); is_integer(Name), ?FITS_64(Name) -> same;
 named(Name, Msg) ->
-    case {small(Name, 16), keeps(Name)} of
-        {false, _} -> setelement(4, Msg, owned(cut(Name, 3)));
-        {_, true} -> setelement(4, Msg, copied(Name));
-        _ -> same
+    case small(Name, 16) of
+        false ->
+            setelement(4, Msg, owned(cut(Name, 3)));
+        _ ->
+            case keeps(Name) of
+                true -> setelement(4, Msg, copied(Name));
+                false -> same
+            end
     end.
 
 %% The name that a value gives to a request.

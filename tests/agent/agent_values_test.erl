@@ -15,7 +15,8 @@ tests() ->
         {args_are_limited, fun args_are_limited/1},
         {texts_are_read, fun texts_are_read/1},
         {names_are_listed_in_pieces, fun names_are_listed_in_pieces/1},
-        {names_keep_no_large_binaries, fun names_keep_no_large_binaries/1}
+        {names_keep_no_large_binaries, fun names_keep_no_large_binaries/1},
+        {large_names_are_not_walked, fun large_names_are_not_walked/1}
     ].
 
 %% A name that is a part of a large binary, as servers take paths out of what they receive, does not keep that in memory.
@@ -42,6 +43,21 @@ names_keep_no_large_binaries(_) ->
     {{trace_ts, p, call, mfa, {1, 2, {caller, [#{x := [{Sent}]} | rest]}, a}, 0}, _} =
         kprof_args_limit:limited({trace_ts, p, call, mfa, {1, 2, {caller, [#{x => [{Part}]} | rest]}, a}, 0}, kprof_args_limit:new()),
     ?equal({Sent, binary:referenced_byte_size(Sent)}, {Own, 100}).
+
+%% A rule may make a name of an argument of any size, and the relay has many names to shorten.
+large_names_are_not_walked(_) ->
+    Self = self(),
+    Numbers = lists:seq(1, 100000),
+    Walked = fun(Name) ->
+        spawn_opt(fun() ->
+            {_, Before} = process_info(self(), reductions),
+            Clipped = kprof_name:clip({0, 1, 0, Name, entry}),
+            {_, After} = process_info(self(), reductions),
+            Self ! {walked, After - Before, tuple_size(Clipped)}
+        end, [{min_heap_size, 10000000}]),
+        receive {walked, N, 5} -> N end
+    end,
+    [?check(Walked(Name) < 20000) || Name <- [[{X} || X <- Numbers], {all, [{X} || X <- Numbers]}, maps:from_list([{X, X} || X <- Numbers]), list_to_tuple(Numbers), Numbers]].
 
 %% Names of pids: others run after every 500 names, and a pid without a name does not make the process list all names again.
 names_are_listed_in_pieces(_) ->
