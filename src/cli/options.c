@@ -24,6 +24,7 @@
 #define LEASE_MOST_NS  600000000000u
 #define OVERHEAD_PPM   50000u
 #define DEMO_DETAIL    10u
+#define HLOG_MOST_NS   10800000000000u /* the longest time that core can show */
 
 #define GETOPT_BASE 256 /* plus the index of an option in the table: above any letter */
 
@@ -311,6 +312,8 @@ static int check_together(struct parser *p)
     if (said(p, "speed") && (o->mode != OPTIONS_REPLAY || o->batch))
         return err_set(p->e, "--speed works only for a replay on the screen; %s",
                        o->batch ? "leave it out" : "add --replay FILE");
+    if (o->batch && o->format == EXPORT_HLOG && o->delay_ns > HLOG_MOST_NS)
+        return err_set(p->e, "--format hlog: the interval can be at most 3h; change --delay");
     if (o->batch && o->mode == OPTIONS_NODE && o->n_tiers == 0 && !o->profile && !o->full_trace)
         return err_set(p->e, "--batch needs a tier; add --tier M:F/A (or a config file)");
     return 0;

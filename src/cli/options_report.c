@@ -2,8 +2,6 @@
 
 #include <stddef.h>
 
-#define HLOG_MOST_NS 10800000000000u /* the longest time that core can show */
-
 struct given {
     const bool *on_command_line; /* by index in the table of options */
     struct err *e;
@@ -50,7 +48,5 @@ int options_report_check(const struct options *o, const bool given[OPTIONS_DEFS_
     if (!o->batch && said(&p, "iterations"))
         return err_set(e,
                        "--iterations works only without a screen; add --batch, or use --duration");
-    if (o->batch && o->format == EXPORT_HLOG && o->delay_ns > HLOG_MOST_NS)
-        return err_set(e, "--format hlog: the interval can be at most 3h; change --delay");
     return check_parts(o, &p);
 }
