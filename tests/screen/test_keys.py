@@ -104,12 +104,18 @@ def test_filter(*variant):
         back_home(top)
 
 
+def table(screen):
+    """The lines from the titles of the table on: the header above shows the present state of the node."""
+    lines = screen.split("\n")
+    return lines[[i for i, x in enumerate(lines) if "COUNT" in x][0]:]
+
+
 def drawn(top):
-    """Waits until the screen stays the same."""
-    seen = [None, top.t.screen()]
+    """Waits until the table stays the same."""
+    seen = [None, table(top.t.screen())]
 
     def same():
-        seen[:] = [seen[1], top.t.screen()]
+        seen[:] = [seen[1], table(top.t.screen())]
         return seen[0] == seen[1]
     kp.until(60, same, 0.1)
     return seen[1]
@@ -122,11 +128,17 @@ def test_pause(*variant):
         top.keys("p")
         top.see("PAUSED")
         still = drawn(top)
+        counts = column(top.t.screen(), "COUNT")
         kp.time.sleep(1.2)  # wait a moment to see that nothing happens
-        assert top.t.screen() == still
+        assert table(top.t.screen()) == still
+        top.keys("t")
+        top.see("TRACING OFF")
+        assert column(top.t.screen(), "COUNT") == counts
+        top.keys("t")
+        top.see("TRACING ON")
         top.keys("p")
         top.see("PAUSED", gone=True)
-        kp.until(5, lambda: column(top.t.screen(), "COUNT") != column(still, "COUNT"))
+        kp.until(5, lambda: column(top.t.screen(), "COUNT") != counts)
         back_home(top)
 
 
