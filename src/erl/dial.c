@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define OTHER_EPMD_MS 500
+#define OWN_SHARE     4 /* a resolver may take this part of the time for a host of this machine */
 #define VERSION_6     6 /* of the distribution protocol: OTP 23 and later */
 
 struct call {
@@ -65,14 +66,18 @@ static enum conn_fail unknown_host(const struct call *c, int code)
     return CONN_HOST_UNKNOWN;
 }
 
+/* A machine can have nodes even if it cannot resolve its own name, or resolves it to an address
+ * where epmd does not listen. A resolver that hangs must leave time for the other addresses. */
 static enum conn_fail find_addresses(struct call *c)
 {
     const char *epmd_addresses = getenv("ERL_EPMD_ADDRESS");
-    int code = resolve_host(c->host, c->to->deadline_ns, &c->at);
+    uint64_t end = c->to->deadline_ns;
+    bool own =
+        c->to->connect == NULL && (this_host_is(c->host) || strcmp(c->host, "localhost") == 0);
+    int code =
+        resolve_host(c->host, own ? net_sooner(end, net_left_ms(end) / OWN_SHARE) : end, &c->at);
 
-    /* A machine can have nodes even if it cannot resolve its own name, or resolves it to an address
-     * where epmd does not listen. */
-    if (c->to->connect == NULL && (this_host_is(c->host) || strcmp(c->host, "localhost") == 0)) {
+    if (own) {
         if (epmd_addresses != NULL)
             resolve_literals(epmd_addresses, &c->at);
         net_add_loopback(&c->at);
