@@ -59,7 +59,8 @@ bool live_may_replace(struct engine *g, struct ui *u, const struct intent *in,
     return false;
 }
 
-/* A profile with a preset waits for the functions of the node. */
+/* A profile with a preset waits for the functions of the node. One that is refused must not wait:
+ * it would be applied at some later time. */
 static int take(struct engine *g, struct ui *u, struct preset_take *presets, const char *name,
                 const struct options *o, struct err *e)
 {
@@ -68,8 +69,10 @@ static int take(struct engine *g, struct ui *u, struct preset_take *presets, con
 
     snprintf(line, sizeof line, "profile %.64s", name);
     if (o->preset) {
+        if (engine_can_ask(g, e) < 0)
+            return -1;
         preset_take_want(presets, o, line);
-        return engine_can_ask(g, e);
+        return 0;
     }
     settings_map_from(o, &s);
     if (engine_take_settings(g, &s, e) < 0)
