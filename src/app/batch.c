@@ -36,7 +36,8 @@ struct batch {
     bool warned_detail;
     bool configured; /* the run has begun */
     struct preset_take preset;
-    struct err preset_why; /* "": it is set, or not yet answered */
+    struct err preset_why;   /* "": it is set, or not yet answered */
+    struct err preset_retry; /* why the node is asked again; "": it is not */
 };
 
 /* A file of --format prom is replaced as a whole each time, and opened only then. */
@@ -166,7 +167,9 @@ static void on_exist(void *arg, uint16_t tag, const bool *there, const char *why
     if (preset_take_answer(&b->preset, b->g, there, why, said, &e) == 0) {
         if (said[0])
             notice_about(b->preset.what, said);
-    } else if (!preset_take_wanted(&b->preset)) {
+    } else if (preset_take_wanted(&b->preset)) {
+        b->preset_retry = e;
+    } else {
         b->preset_why = e;
     }
 }
@@ -222,6 +225,9 @@ static int may_wait(const struct batch *b, uint64_t until_ns, struct err *e)
     if (*why && (late || !again))
         return err_set(e, "connected to %.100s, but its agent did not take the configuration: %s",
                        node, why);
+    if (late && preset_take_wanted(&b->preset) && b->preset_retry.text[0])
+        return err_set(e, "connected to %.100s, but %.100s could not be applied within 20 s: %s",
+                       node, b->preset.what, b->preset_retry.text);
     if (late)
         return err_set(
             e,

@@ -165,12 +165,43 @@ static void a_text_too_long_is_an_error(void **state)
     unlink(path);
 }
 
+/* The node could not be asked for the functions of a preset, again and again: the last reason is
+ * told, not a guess. */
+static void why_a_preset_waited_is_told(void **state)
+{
+    static struct options o;
+    struct batch b = {.o = &o};
+    struct settings settings;
+    struct err e;
+
+    (void)state;
+    options_defaults(&o);
+    o.mode = OPTIONS_NODE;
+    o.node[0] = "n@h";
+    o.preset = "cowboy";
+    settings_map_from(&o, &settings);
+    preset_take_first(&b.preset, &o, &settings);
+    b.g = engine_new(&settings, &(struct engine_hooks){.arg = &b, .exist = on_exist}, &e);
+    assert_non_null(b.g);
+    assert_int_equal(may_wait(&b, 0, &e), -1);
+    assert_non_null(strstr(e.text, "the node may be too busy"));
+    b.preset.asked = true;
+    on_exist(&b, b.preset.tag, NULL, "the code server did not answer");
+    assert_int_equal(may_wait(&b, UINT64_MAX, &e), 0);
+    assert_int_equal(may_wait(&b, 0, &e), -1);
+    assert_string_equal(e.text, "connected to n@h, but preset cowboy could not be applied within "
+                                "20 s: the code server did not answer");
+    preset_take_drop(&b.preset);
+    engine_free(b.g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_refused_configuration_is_told),
         cmocka_unit_test(a_failed_switch_is_told),
         cmocka_unit_test(a_text_too_long_is_an_error),
+        cmocka_unit_test(why_a_preset_waited_is_told),
     };
     return cmocka_run_group_tests_name("batch", tests, NULL, NULL);
 }
