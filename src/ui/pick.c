@@ -57,7 +57,10 @@ static void accept(struct pick_list *p, struct message *m, struct screen_reply *
     char text[CATALOG_TEXT_BYTES];
     if (!p->ticks && pick_list_typed(p) > 1 && !p->walking) {
         for (size_t i = 0; i < pick_list_typed(p); i++) {
-            pick_list_flip(p, pick_list_line(p, i, text));
+            const char *line = pick_list_line(p, i, text);
+            if (!pick_list_is_ticked(p, line)) { /* a function may be typed twice */
+                pick_list_flip(p, line);
+            }
         }
     } else if (!p->ticks && p->at.sel < pick_list_count(p)) {
         pick_list_flip(p, pick_list_line(p, p->at.sel, text));
@@ -66,6 +69,13 @@ static void accept(struct pick_list *p, struct message *m, struct screen_reply *
         leave(out, INTENT_PICKED);
     } else {
         message_set(m, NO_FUNCTION, true);
+    }
+}
+
+static void tick(struct pick_list *p, struct message *m, int step)
+{
+    if (!pick_list_tick(p, step)) {
+        message_set(m, "no more tiers fit: untick one, or add the ticked ones with Enter", true);
     }
 }
 
@@ -96,7 +106,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
         if (p->at.sel >= pick_list_count(p)) {
             message_set(&sh->message, NO_FUNCTION, true);
         }
-        pick_list_tick(p, key == KEY_BTAB_ ? -1 : 1);
+        tick(p, &sh->message, key == KEY_BTAB_ ? -1 : 1);
         break;
     case ACT_SORT:
         pick_list_sort(p);
@@ -112,7 +122,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
         break;
     default:
         if (key == ' ' && p->walking) {
-            pick_list_tick(p, 1);
+            tick(p, &sh->message, 1);
         } else if (scroll_key(&p->at, act, pick_list_count(p))) {
             p->walking = true;
             pick_list_keep(p);

@@ -203,27 +203,30 @@ bool pick_list_is_ticked(const struct pick_list *p, const char *text)
     return false;
 }
 
-void pick_list_flip(struct pick_list *p, const char *text)
+bool pick_list_flip(struct pick_list *p, const char *text)
 {
     for (size_t i = 0; i < p->ticks; i++) {
         if (strcmp(p->tick[i], text) == 0) {
             free(p->tick[i]);
             memmove(&p->tick[i], &p->tick[i + 1], (--p->ticks - i) * sizeof p->tick[0]);
-            return;
+            return true;
         }
     }
-    if (p->ticks < TIER_MAX)
-        p->tick[p->ticks++] = buf_dup(text);
+    if (p->ticks == TIER_MAX)
+        return false;
+    p->tick[p->ticks++] = buf_dup(text);
+    return true;
 }
 
-void pick_list_tick(struct pick_list *p, int step)
+bool pick_list_tick(struct pick_list *p, int step)
 {
     char text[CATALOG_TEXT_BYTES];
     if (p->at.sel >= pick_list_count(p)) {
-        return;
+        return true;
     }
-    pick_list_flip(p, pick_list_line(p, p->at.sel, text));
+    bool fits = pick_list_flip(p, pick_list_line(p, p->at.sel, text));
     p->walking = true;
     scroll_key(&p->at, step > 0 ? ACT_DOWN : ACT_UP, pick_list_count(p));
     pick_list_keep(p);
+    return fits;
 }

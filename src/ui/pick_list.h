@@ -51,9 +51,10 @@ size_t pick_list_typed(const struct pick_list *p);
 const char *pick_list_line(const struct pick_list *p, size_t i, char *text);
 
 bool pick_list_is_ticked(const struct pick_list *p, const char *text);
-void pick_list_flip(struct pick_list *p, const char *text);
-/* ticks or unticks the selected line, then moves by step (1 or -1) */
-void pick_list_tick(struct pick_list *p, int step);
+/* Ticks or unticks. False: there are TIER_MAX ticks, and one more does not fit. */
+bool pick_list_flip(struct pick_list *p, const char *text);
+/* Ticks or unticks the selected line, then moves by step (1 or -1). False: as pick_list_flip. */
+bool pick_list_tick(struct pick_list *p, int step);
 void pick_list_drop_ticks(struct pick_list *p);
 
 #endif

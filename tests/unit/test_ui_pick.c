@@ -3,6 +3,8 @@
 #include "fake_snapshot.h"
 #include "ui_script.h"
 
+#include <kprof/core/tier.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,9 +207,29 @@ static void several_functions_can_be_typed(void **state)
     pick("a:b/1 c:d/2<Down>"); /* one of them */
     assert_int_equal(run("<Enter>").kind, INTENT_PICKED);
     picked_is("c:d/2", "");
+    assert_int_equal(pick("a:b/1 c:d/2 a:b/1<Enter>").kind, INTENT_PICKED); /* one twice */
+    picked_is("a:b/1", "c:d/2");
+    assert_null(ui_picked(u, 2));
     pick("a:b/1 shop"); /* parts of names */
     assert_false(picture_has(&c, "as typed"));
     run("<Esc>");
+}
+
+/* A tick that does not fit is reported, and those before it stay. */
+static void too_many_ticks_are_told(void **state)
+{
+    char keys[32];
+
+    (void)state;
+    for (unsigned i = 0; i <= TIER_MAX; i++) {
+        snprintf(keys, sizeof keys, "<C-u>m:f%u/1<Tab>", i);
+        assert_false(picture_has(&c, "no more tiers fit"));
+        i == 0 ? pick(keys) : run(keys);
+    }
+    assert_true(picture_has(&c, "no more tiers fit"));
+    assert_int_equal(run("<Enter>").kind, INTENT_PICKED);
+    assert_string_equal(ui_picked(u, TIER_MAX - 1), "m:f63/1");
+    assert_null(ui_picked(u, TIER_MAX));
 }
 
 static void escape_stops_loading_first(void **state)
@@ -351,6 +373,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(several_are_ticked, open_picker, close_picker),
         cmocka_unit_test_setup_teardown(a_function_can_be_typed, open_picker, close_picker),
         cmocka_unit_test_setup_teardown(several_functions_can_be_typed, open_picker, close_picker),
+        cmocka_unit_test_setup_teardown(too_many_ticks_are_told, open_picker, close_picker),
         cmocka_unit_test_setup_teardown(escape_stops_loading_first, open_picker, close_picker),
         cmocka_unit_test_setup_teardown(a_growing_catalog_moves_nothing, open_picker, close_picker),
         cmocka_unit_test_setup_teardown(what_is_in_sight_is_wanted, open_picker, close_picker),
