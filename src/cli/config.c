@@ -102,15 +102,6 @@ static bool opens_fun(const struct parser *x)
     return !scan_next(&look) && scan_is_op(&look, "(");
 }
 
-static bool opens_block(const struct parser *x)
-{
-    static const char *const words[] = {"begin", "case", "if", "receive", "try", "maybe"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (scan_is_word(&x->scan, words[i]))
-            return true;
-    return false;
-}
-
 /* The text from `fun` to its `end`, unchanged. */
 static int fun_value(struct parser *x, struct buf *b)
 {
@@ -129,7 +120,7 @@ static int fun_value(struct parser *x, struct buf *b)
         if (scan_is_word(&x->scan, "end") && --depth == 0)
             break;
         bool fun = scan_is_word(&x->scan, "fun");
-        if (opens_block(x))
+        if (scan_opens_block(&x->scan))
             depth++;
         if (next(x))
             return -1;

@@ -158,6 +158,39 @@ bool scan_is_word(const struct scan *x, const char *w)
            memcmp(x->s + x->tok.from, w, len) == 0;
 }
 
+static bool begins_expression(const struct scan *x)
+{
+    static const char *const no[] = {"after",  "and",  "andalso", "band", "bor", "bsl",
+                                     "bsr",    "bxor", "div",     "end",  "of",  "or",
+                                     "orelse", "rem",  "when",    "xor"};
+    static const char *const ops[] = {"(", "<<", "#", "$", "+", "-", "?"};
+
+    if (x->tok.kind == TOK_OTHER && !scan_is_op(x, "->") && !scan_is_op(x, "++") &&
+        !scan_is_op(x, "--")) {
+        for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+            if (scan_is_op(x, ops[i]))
+                return true;
+        return false;
+    }
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+        if (scan_is_word(x, no[i]))
+            return false;
+    return x->tok.kind == TOK_ATOM || x->tok.kind == TOK_VAR || x->tok.kind == TOK_STRING ||
+           x->tok.kind == TOK_NUMBER || scan_is_punct(x, '{') || scan_is_punct(x, '[');
+}
+
+bool scan_opens_block(const struct scan *x)
+{
+    static const char *const words[] = {"begin", "case", "if", "receive", "try"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (scan_is_word(x, words[i]))
+            return true;
+    /* `maybe` is a keyword only from OTP 27 on: it is an atom unless an expression follows. */
+    struct scan look = *x;
+    return scan_is_word(x, "maybe") && scan_next(&look) == NULL && begins_expression(&look);
+}
+
 size_t scan_utf8(uint32_t cp, char out[4])
 {
     if (cp < 0x80) {

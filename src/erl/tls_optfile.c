@@ -89,19 +89,10 @@ static bool opens_fun(const struct parser *x)
     return x->scan.tok.kind == TOK_VAR && scan_next(&look) == NULL && scan_is_op(&look, "(");
 }
 
-static bool opens_block(const struct parser *x)
-{
-    static const char *const words[] = {"begin", "case", "if", "receive", "try", "maybe"};
-
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (scan_is_word(&x->scan, words[i]))
-            return true;
-    return false;
-}
-
 static bool opens(const struct parser *x)
 {
-    return at(x, '[') || at(x, '{') || at_op(x, "(") || at_op(x, "<<") || opens_block(x);
+    return at(x, '[') || at(x, '{') || at_op(x, "(") || at_op(x, "<<") ||
+           scan_opens_block(&x->scan);
 }
 
 static bool closes(const struct parser *x)

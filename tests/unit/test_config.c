@@ -90,6 +90,12 @@ static void funs(void **state)
         "fun (_) -> $e, $\", if true -> $\\\" end end",
         "fun (X) -> R = fun N(Z) -> receive N -> Z end end, R(X) end",
         "fun (_) -> #{a => <<\"end\">>} end",
+        "fun ({m,f,[_]}) -> maybe end",
+        "fun ({m,f,[maybe,{a,maybe}]}) -> [maybe]; (maybe) -> [maybe|maybe] end",
+        "fun ({m,f,[A]}) when A =:= maybe; A == a -> #{maybe => maybe} end",
+        "fun ({m,f,[A]}) -> case A of maybe -> maybe; maybe when true -> b end end",
+        "fun ({m,f,[A]}) -> maybe A, {ok, A} else _ -> b end end",
+        "fun ({m,f,[A]}) -> maybe {ok, A}, maybe [A], A end end end",
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         char text[512];

@@ -55,6 +55,23 @@ static void a_usual_file(void **state)
     tls_optfile_release(&o);
 }
 
+/* Before OTP 27 `maybe` is an atom like others; later it may be a keyword. */
+static void maybe_is_an_atom_or_a_keyword(void **state)
+{
+    static const char text[] = "[{client, [{verify_fun, {fun(maybe) -> maybe end, [maybe]}},\n"
+                               "  {sni_fun, fun(X) -> maybe X, [X] else _ -> maybe end end},\n"
+                               "  {certfile, \"client.pem\"}]}].\n";
+    struct tls_optfile o;
+    struct err e = {{0}};
+
+    (void)state;
+    int rc = parse(text, &o, &e);
+    assert_string_equal(e.text, "");
+    assert_int_equal(rc, 0);
+    assert_string_equal(o.cert, "client.pem");
+    tls_optfile_release(&o);
+}
+
 static void without_client_the_server_counts(void **state)
 {
     struct tls_optfile o;
@@ -243,6 +260,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_usual_file),
+        cmocka_unit_test(maybe_is_an_atom_or_a_keyword),
         cmocka_unit_test(without_client_the_server_counts),
         cmocka_unit_test(the_rest_is_named),
         cmocka_unit_test(many_unused_names_are_cut),

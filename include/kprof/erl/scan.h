@@ -43,6 +43,8 @@ const char *scan_next(struct scan *x);
 bool scan_is_punct(const struct scan *x, char c);
 bool scan_is_word(const struct scan *x, const char *w); /* an unquoted atom */
 bool scan_is_op(const struct scan *x, const char *op);  /* the bytes that begin at the token */
+/* The token is a keyword with which a block begins that has an `end`, but not `fun`. */
+bool scan_opens_block(const struct scan *x);
 /* Appends the value of a quoted atom or string, with escapes decoded, as UTF-8. Returns NULL, or
  * the reason why it is malformed (it contains a NUL, for example). */
 const char *scan_unquote(const struct scan *x, struct buf *b);
