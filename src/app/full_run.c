@@ -26,7 +26,7 @@
 #define TURN_US 20000
 #define WAIT_MS 30000u
 #define RUN_MS  10000u
-#define ENDS_NS 20000000000u /* after it was canceled */
+#define ENDS_NS 20000000000u /* for the end, after it was canceled or its time is over */
 #define MODULES (1u << 14)
 
 struct run {
@@ -44,6 +44,7 @@ struct run {
     struct buf modules, shown;
     struct err broken; /* why the trace ended without a report; "": it did not */
     bool said;         /* that it waits */
+    uint64_t messages; /* of the agent about the full trace, so far */
     uint64_t pinged_ns;
 };
 
@@ -161,10 +162,40 @@ static int begin(struct run *r, struct err *e)
     return full_request_begin(r->session, &r->request, e);
 }
 
+/* When it should have ended. */
+static uint64_t end_ns(const struct run *r, uint64_t now)
+{
+    return now + (r->request.wait_ms + r->request.run_ms) * 1000000u + ENDS_NS;
+}
+
+/* The agent may set very many patterns before it waits, and send very many events at the end: its
+ * messages show that it does. */
+static uint64_t put_off(struct run *r, uint64_t given_up, uint64_t now)
+{
+    enum full_phase phase = full_decoder_figures(r->decoder)->phase;
+    uint64_t n = full_decoder_counts(r->decoder)->messages;
+
+    if (n == r->messages)
+        return given_up;
+    r->messages = n;
+    if (phase == FULL_SETTING)
+        return end_ns(r, now);
+    return phase == FULL_SENDING && given_up < now + ENDS_NS ? now + ENDS_NS : given_up;
+}
+
+static int not_ended(const struct run *r, struct err *e)
+{
+    return err_set(e,
+                   "the agent did not report the end of the full trace of %.200s; if the "
+                   "connection is slow, try again with a smaller --full-events",
+                   r->shown.data);
+}
+
 /* Until the agent says that it has ended. */
 static int trace(struct run *r, struct err *e)
 {
-    uint64_t given_up = UINT64_MAX, now;
+    uint64_t now = clock_mono_ns(), given_up = end_ns(r, now);
+    bool canceled = false;
 
     while (take(r), full_decoder_figures(r->decoder)->reason == FULL_NOT_ENDED) {
         now = clock_mono_ns();
@@ -174,9 +205,12 @@ static int trace(struct run *r, struct err *e)
         }
         if (r->broken.text[0])
             return err_set(e, "%s", r->broken.text);
+        if (!canceled)
+            given_up = put_off(r, given_up, now);
         if (now > given_up)
-            return err_set(e, "the full trace did not end");
-        if (stop_asked() && given_up == UINT64_MAX) {
+            return not_ended(r, e);
+        if (stop_asked() && !canceled) {
+            canceled = true;
             given_up = now + ENDS_NS;
             if (full_request_end(r->session, e) < 0)
                 return -1;

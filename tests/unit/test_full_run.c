@@ -1,0 +1,95 @@
+/* --full-trace with an agent that never says that the full trace has ended: the run ends. */
+#include "../lib/fake_peer.h"
+
+#include <kprof/base/clock.h>
+#include <kprof/trace/session.h>
+
+/* The real run, but its node is a peer of the test, and each look at the clock takes a second. */
+static struct session *open_fake(const struct session_opts *o, struct session_info *info,
+                                 struct err *e);
+static uint64_t fast_clock(void);
+#define session_open  open_fake
+#define clock_mono_ns fast_clock
+#include "../../src/app/full_run.c"
+#undef clock_mono_ns
+#undef session_open
+
+#include <kprof/erl/enc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define TURNS_MAX 1000 /* more than any limit has seconds */
+
+static struct {
+    struct peer *peer;
+    uint64_t now_s;
+} net;
+
+static uint64_t fast_clock(void)
+{
+    if (net.now_s == TURNS_MAX) { /* fail_msg would leave the session open */
+        fputs("the full trace has no limit\n", stderr);
+        _exit(1);
+    }
+    return net.now_s++ * 1000000000u;
+}
+
+static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *out)
+{
+    (void)arg;
+    (void)p;
+    (void)h;
+    enc_atom(out, "ok");
+    return true;
+}
+
+static struct session *open_fake(const struct session_opts *o, struct session_info *info,
+                                 struct err *e)
+{
+    (void)o;
+    (void)e;
+    memset(info, 0, sizeof *info);
+    net.peer = peer_new(hear, NULL);
+    return peer_session(net.peer);
+}
+
+static void an_agent_without_an_end_is_told(void **state)
+{
+    static struct options o;
+    struct conn_target t = {.node = "n@h", .cookie = "cookie"};
+    char what[] = "m:f/1", said[2000];
+    FILE *file = tmpfile();
+
+    (void)state;
+    options_defaults(&o);
+    o.mode = OPTIONS_NODE;
+    o.node[0] = "n@h";
+    o.full_trace = what;
+    o.duration_ns = 5000000000u;
+    assert_non_null(file);
+    int err = dup(STDERR_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    int status = full_run(&o, &t);
+    dup2(err, STDERR_FILENO);
+    close(err);
+    rewind(file);
+    said[fread(said, 1, sizeof said - 1, file)] = 0;
+    fclose(file);
+    peer_free(net.peer, true);
+    assert_int_equal(status, 1);
+    assert_non_null(
+        strstr(said, "kprof-top: the agent did not report the end of the full trace of m:f/1"));
+    assert_true(net.now_s > 5 + 10 + 20); /* the wait, the run, and some time more */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_agent_without_an_end_is_told),
+    };
+    return cmocka_run_group_tests_name("full_run", tests, NULL, NULL);
+}
