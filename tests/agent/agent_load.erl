@@ -4,7 +4,8 @@
 -export([deep/2, down/2, under/2, yielding/1, yielding_later/1, yields/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, counting_on/2, spin/0, holding/2]). % processes
 -export([counting/2, made/0, stale/1, stale_on/1, is_traced/1, is_clearing/1, replace_when_traced/2, set_when_free/2]). % tracing for a part of the time
--export([fill/1, filling/1]). % of the table of processes
+-export([fill/1, fill/2, filling/2, start_alone/1]).
+-export([catch_one/3, catching/3]). % of the table of processes
 -export([idle_holder/0, idle_holding/0, busy_holder/1, busy_holder_ends/0, busy_holding/2, beating/1, beating_on/1]). % tokens at the end
 -export([sends_traced/0, sends_traced_end/1, tracing_sends/0, ticking/1]).
 -export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_in_captures/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, dirty/2, loaded/2, now_ms/0, hears_questions/1, questions/1]).
@@ -117,17 +118,52 @@ counting_on(Pause, Made) ->
     receive after Pause -> counting_on(Pause, Made) end.
 
 %% The node has as many processes as it may have, until the returned process gets `stop`. To gets `full`, then `ended`.
-fill(To) -> spawn(?MODULE, filling, [To]).
+fill(To) -> fill(To, 0).
 
-filling(To) ->
-    Ps = filled([]),
+%% There is room for this many.
+fill(To, Room) -> spawn(?MODULE, filling, [To, Room]).
+
+filling(To, Room) ->
+    Ps = with_room(Room, filled([])),
     To ! full,
-    full(Ps),
+    full(Room, Ps),
     To ! ended.
 
-full(Ps) ->
+full(Room, Ps) ->
     receive stop -> [exit(P, kill) || P <- Ps]
-    after 1 -> full(filled(Ps))
+    after 1 -> full(Room, with_room(Room, filled(Ps)))
+    end.
+
+with_room(0, Ps) -> Ps;
+with_room(Room, [P | Ps]) ->
+    Ref = monitor(process, P),
+    exit(P, kill),
+    receive {'DOWN', Ref, _, _, _} -> with_room(Room - 1, Ps) end.
+
+%% Starts the agent while the node has room for one process. -> its result | system_limit, if there was none for that one
+start_alone(Options) ->
+    {_, Ref} = spawn_monitor(fun() ->
+        Ps = with_room(1, filled([])),
+        Result = try kprof_agent_00:controller_start(Options) catch error:system_limit -> system_limit end,
+        [exit(P, kill) || P <- Ps],
+        exit({result, Result})
+    end),
+    receive {'DOWN', Ref, _, _, {result, Result}} -> Result end.
+
+%% Suspends the next process that it finds whose initial call is of this module and begins with this prefix. let_go/1 resumes it.
+%% To
+%% gets {held, Holder, P}.
+catch_one(To, Module, Prefix) -> spawn(?MODULE, catching, [Module, Prefix, To]).
+
+catching(Module, Prefix, Asker) ->
+    case [P || P <- processes(), {_, {M, F, _}} <- [process_info(P, initial_call)], M =:= Module, lists:prefix(Prefix, atom_to_list(F)), suspended(P)] of
+        [P | _] -> Asker ! {held, self(), P}, let_go_when_asked(P);
+        [] -> catching(Module, Prefix, Asker)
+    end.
+
+suspended(P) ->
+    try erlang:suspend_process(P)
+    catch error:badarg -> false
     end.
 
 filled(Ps) ->
@@ -312,10 +348,13 @@ hold(P) ->
 holding(P, Asker) ->
     true = erlang:suspend_process(P),
     Asker ! {held, self()},
+    let_go_when_asked(P).
+
+let_go_when_asked(P) ->
     receive
         {let_go, From} ->
             From ! {let_go, self(), now_ms()},
-            erlang:resume_process(P)
+            catch erlang:resume_process(P)
     end.
 
 %% -> the time (of this node's clock, ms)

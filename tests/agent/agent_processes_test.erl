@@ -15,6 +15,7 @@ tests() ->
         {processes_by_each_column, fun processes_by_each_column/1},
         {processes_add_up, fun processes_add_up/1},
         {processes_of_a_group, fun processes_of_a_group/1},
+        {processes_of_another_request, fun processes_of_another_request/1},
         {processes_are_born_and_die, fun processes_are_born_and_die/1},
         {processes_suspended, fun processes_suspended/1},
         {a_walk_has_few_pids_on_its_heap, fun a_walk_has_few_pids_on_its_heap/1},
@@ -162,6 +163,27 @@ processes_of_a_group(T) ->
     rounds(K, #{by => memory, period_ms => 500, within => {initial_call, {<<"no_such_module_here">>, <<"f">>, 0}}}, fun(R) -> rows(R) =:= [] end),
     rpc:call(T, agent_burn, stop, [Keeper]),
     finish(T, K).
+
+%% What a round was begun for is no answer to another request.
+processes_of_another_request(T) ->
+    load(T, agent_burn),
+    Keeper = rpc:call(T, agent_burn, start, [1, 1000]),
+    K = begun(T),
+    ok = ask(K, {limits, ?NO_LIMITS}),
+    All = #{by => reductions, period_ms => 500},
+    Group = #{by => memory, period_ms => 500, within => {application, <<"kernel">>}},
+    rounds(K, All, fun second/1),
+    Catcher = rpc:call(T, agent_load, catch_one, [self(), kprof_tools_00, "process_round_"]),
+    receive {held, Catcher, _} -> ok after ?PATIENCE -> error(not_held) end,
+    Switched = ask(K, {processes, Group}),
+    rpc:call(T, agent_load, let_go, [Catcher]),
+    only_kernel(case Switched of {wait, _} -> rounds(K, Group, fun(_) -> true end); _ -> Switched end),
+    rpc:call(T, agent_burn, stop, [Keeper]),
+    finish(T, K).
+
+only_kernel(Round) ->
+    ?equal(element(3, Round), memory),
+    ?equal(lists:usort([App || {_, _, _, App, _, _} <- rows(Round)]), [<<"kernel">>]).
 
 processes_are_born_and_die(T) ->
     load(T, agent_burn),
