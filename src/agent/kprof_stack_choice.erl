@@ -68,7 +68,8 @@ refused(_) ->
 is_id({Id, Serial}) -> is_integer(Id) andalso is_integer(Serial);
 is_id(_) -> false.
 
-%% The caller, which is linked to it, gets {chosen, Chooser, [chosen()], Figures, ns of work, how many processes it has started}.
+%% The caller, which is linked to it, gets {chosen, Chooser, [chosen()], Figures, ns of work, how many processes it has started}, or
+%% {no_choice, Chooser}: the node had no room for a process.
 -spec start(who(), kprof_hazard:vm()) -> pid().
 start(Who, Vm) -> spawn_opt(?MODULE, init, [self(), Who, Vm], [link, kprof_walk:heap()]).
 
@@ -82,7 +83,11 @@ described(Pids, Vm, Masters) ->
 -spec init(pid(), who(), kprof_hazard:vm()) -> term().
 init(Leader, Who, Vm) ->
     C0 = #c{vm = Vm, walk = kprof_walk:new(), masters = kprof_walk:masters()},
-    {Pids, Matched, C1} = candidates(Who, C0),
+    {Pids, Matched, C1} =
+        case kprof_node:if_room(fun() -> candidates(Who, C0) end) of
+            none -> unlink(Leader), Leader ! {no_choice, self()}, exit(normal);
+            Found -> Found
+        end,
     {Chosen, C} = described(Pids, C1),
     Kept = lists:sublist(Chosen, most(Who)),
     unlink(Leader),

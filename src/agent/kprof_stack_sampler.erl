@@ -99,15 +99,23 @@ last(Sampler) ->
 
 -spec init(pid(), options(), non_neg_integer()) -> no_return().
 init(Controller, #{interval_us := Us, period_ms := Ms} = Options, Budget) ->
+    Ref = erlang:monitor(process, Controller),
     L = #l{
-        options = Options, controller = erlang:monitor(process, Controller), budget = Budget, seed = erlang:phash2({self(), erlang:monotonic_time()}),
-        depth = kprof_stack_worker:depth(), interval_us = Us, pace_us = Us, mean_us = Us, next_us = now_us(), choice_at = now_us(), choice_us = 1000 * Ms, table = kprof_stack_table:new(), looked_ns = now_ns(),
-        births = kprof_stack_births:new(probe())
+        options = Options, controller = Ref, budget = Budget, seed = erlang:phash2({self(), erlang:monotonic_time()}),
+        depth = depth(Ref), interval_us = Us, pace_us = Us, mean_us = Us, next_us = now_us(), choice_at = now_us(), choice_us = 1000 * Ms, table = kprof_stack_table:new(), looked_ns = now_ns(),
+        births = kprof_stack_births:new(self())
     },
     self() ! {choose, none},
     erlang:send_after(?LOOK_MS, self(), look),
     self() ! tell,
     loop(plan_round(L)).
+
+%% Without room for the process that it reads, it waits: there is none for the workers either.
+depth(Controller) ->
+    case kprof_node:if_room(fun() -> kprof_stack_worker:depth() end) of
+        none -> receive {'DOWN', Controller, _, _, _} -> exit(normal) after ?LOOK_MS -> depth(Controller) end;
+        Depth -> Depth
+    end.
 
 loop(#l{controller = Controller} = L) ->
     receive
@@ -130,6 +138,7 @@ handle({sampled, Worker, _, Results, Skipped, Late}, L) -> sampled(Worker, Resul
 handle({chosen, Chooser, Chosen, Figures, Ns, Walks}, #l{chooser = Chooser} = L0) ->
     L = lists:foldl(fun(_, L1) -> started(L1) end, L0, lists:seq(1, Walks)),
     chosen(Chosen, choice_later(Ns, L#l{chooser = none, choice = Figures}));
+handle({no_choice, Chooser}, #l{chooser = Chooser, options = #{period_ms := Ms}} = L) -> choose_in(1000 * Ms, L#l{chooser = none});
 handle({choose, Timer}, #l{choose = Timer} = L) -> choose(L);
 handle(tell, L) ->
     erlang:send_after(?TELL_MS, self(), tell),

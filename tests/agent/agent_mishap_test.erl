@@ -17,6 +17,7 @@ tests() ->
         {no_room_for_a_request, fun no_room_for_a_request/1},
         {no_room_for_details, fun no_room_for_details/1},
         {no_room_for_stacks_and_processes, fun no_room_for_stacks_and_processes/1},
+        {no_room_for_a_choice, fun no_room_for_a_choice/1},
         {a_limit_of_heaps_ends_no_answer, fun a_limit_of_heaps_ends_no_answer/1},
         {a_limit_of_heaps_ends_no_process, fun a_limit_of_heaps_ends_no_process/1},
         {processes_of_another_tracer, fun processes_of_another_tracer/1},
@@ -335,6 +336,38 @@ no_room_for_stacks_and_processes(T) ->
     ok = ask(K, {stacks, off}),
     finish(T, K),
     nothing_left(T).
+
+%% The node has room for one process: for a sampler or a chooser, but not for what these start.
+no_room_for_a_choice(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    Asked = {stacks, #{who => all, interval_us => 5000, period_ms => 500}},
+    ok = ask(K, Asked),
+    ?soon(fun() -> receive {ks, _, _, #{workers := N}, _, _, _, _, _} -> N >= 4 after 0 -> false end end),
+    log_on(T),
+    with_one_place(T, fun() -> [?got({kh, _, _}) || _ <- lists:seq(1, 6)] end),
+    sampling_goes_on(),
+    ok = ask(K, {stacks, off}),
+    with_one_place(T, fun() ->
+        ?soon(fun() -> ask(K, Asked) =:= ok end),
+        [?got({kh, _, _}) || _ <- lists:seq(1, 4)]
+    end),
+    sampling_goes_on(),
+    log_off(T),
+    no_report(),
+    ok = ask(K, {stacks, off}),
+    finish(T, K),
+    nothing_left(T).
+
+with_one_place(T, F) ->
+    Filler = rpc:call(T, agent_load, fill, [self(), 1]),
+    receive full -> drain() after ?PATIENCE -> error(not_full) end,
+    F(),
+    Filler ! stop,
+    receive ended -> ok after ?PATIENCE -> error(not_ended) end.
+
+sampling_goes_on() ->
+    receive {ke, stacks, Text} -> error(Text) after 0 -> ok end,
+    ?soon(fun() -> receive {ks, _, _, _, _, _, _, _, Samples} -> Samples =/= [] after 0 -> false end end).
 
 %% Now and then a process ends, and there is room for a moment.
 refused(K, Request, End) ->
