@@ -14,11 +14,14 @@
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
 
+-define(START_MS, 10000).
+-define(ENDED_MS, 2000).
 -define(NOTHING, 5000). % ppm of scheduler time that counts as no cost; with a long run queue, the measured cost of an idle relay is 2000
 
 %% Called over rpc. -> {ok, Pid, Info} | {error, Tag, Binary}
 -spec start(options()) -> {ok, pid(), map()} | {error, atom(), binary()}.
 start(Opts) ->
+    Word = kprof_node:original(erlang:system_info(trace_control_word)),
     %% The limit of the VM for heaps (+hmax) is for the node's own processes: each process of the agent has another one, or none.
     {Pid, Ref} = spawn_opt(?MODULE, init, [self(), Opts], [monitor, {priority, high}, {max_heap_size, 0}]),
     receive
@@ -27,7 +30,23 @@ start(Opts) ->
             Answer;
         {'DOWN', Ref, _, _, Why} ->
             {error, crashed, kprof_text:format("the agent did not start: ~0tP", [Why, 20])}
-    after 10000 -> {error, timeout, <<"the agent did not start within 10 s">>}
+    after ?START_MS ->
+        ended(Pid, Word),
+        {error, timeout, kprof_text:format("the agent did not start within ~b s", [?START_MS div 1000])}
+    end.
+
+%% kprof-top unloads the module next, so this waits for the guardian, which removes what the controller has set. Before there is
+%% a guardian, nothing but the control word can be set.
+ended(Controller, Word) ->
+    Ref = erlang:monitor(process, Controller),
+    exit(Controller, kill),
+    gone(Ref),
+    gone(erlang:monitor(process, kprof_guardian)),
+    kprof_node:restore(#{tcw => {Word, Word}}).
+
+gone(Ref) ->
+    receive {'DOWN', Ref, _, _, _} -> ok
+    after ?ENDED_MS -> erlang:demonitor(Ref, [flush])
     end.
 
 -spec init(pid(), options()) -> term().
@@ -80,7 +99,7 @@ prepare_trace(Isolated, #{epoch := Epoch} = Opts) ->
                 spawn_flags = Isolated orelse kprof_node:tracer_of(new_processes) =:= [],
                 counters = Counters
             }),
-            is_pid(Guardian) orelse exit(system_limit),
+            is_pid(Guardian) orelse unguarded(S0),
             {Costs, Session} = kprof_calibration:calibrate(Isolated, Others =/= [], Epoch),
             S1 = kprof_idle_sessions:add(Session, S0#s{cost = kprof_cost:new(Costs), breaker = kprof_breaker:new(?COOL_MS)}),
             S = kprof_tracing:new_relay(S1),
@@ -93,6 +112,12 @@ new_guardian(#s{link = #link{pid = Pid}} = S) ->
         {Guardian, Ref} -> S#s{guardian = Guardian, guardian_ref = Ref};
         none -> S#s{guardian = none, guardian_ref = none}
     end.
+
+%% Nobody else would restore the control word.
+-spec unguarded(state()) -> no_return().
+unguarded(#s{tcw = Tcw}) ->
+    kprof_node:restore(#{tcw => Tcw}),
+    exit(system_limit).
 
 guarded(#s{guardian = none} = S) -> new_guardian(S);
 guarded(S) -> S.

@@ -3,7 +3,7 @@
 -module(kprof_node).
 -export([
     isolated/0, staying/0, of_others/1, told/1, sessions/0, session_list/0, oldest_and_newest/0, beside/0, common/0, agents/0, tracer_of/1, control_word/0, ticket/0,
-    restore/1, cpu/0, permille/2, long_run_queue/0, local_leader/0, now_ms/0, kill/1, is_agent/1, load/2, spawn_if_room/2, if_room/1, last_scheduler/0
+    original/1, restore/1, cpu/0, permille/2, long_run_queue/0, local_leader/0, now_ms/0, kill/1, is_agent/1, load/2, spawn_if_room/2, if_room/1, last_scheduler/0
 ]).
 -export_type([cpu/0]).
 
@@ -124,6 +124,7 @@ control_word() ->
 
 %% The original value of the control word. If the word is that of an agent that is just ending, the original value is not known:
 %% 0, which means unused.
+-spec original(non_neg_integer()) -> non_neg_integer().
 original(Before) ->
     case kprof_spec:ours(Before) of
         true -> 0;

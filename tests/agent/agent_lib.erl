@@ -1,7 +1,7 @@
 %% Common code of the tests of the agent: the agent as kprof-top uses it, and what is left of it on the node.
 -module(agent_lib).
 -export([
-    check/3, equal/3, until/2, load/2, load/3, load_parts/1, unload_parts/1, modules/0, names/0, start/1, start/2, start_controller/3, unload/1,
+    check/3, equal/3, until/2, load/2, load/3, load_parts/1, unload_parts/1, modules/0, names/0, start/1, start/2, start_controller/3, options/0, unload/1,
     reaped/1, ask/2, asked/2, beam/1, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, batches/1, calls/1,
     payloads/2, numbers/2, receive_off/0, run_forever/2, stop_workers/1, forget_beats/0, seed/0, run_forever_tight/1, sample_told/0, beat_now/1,
     beat_now/2, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, drain/0, other_owner/2, owner/3, now_ms/0, token_of/1,
@@ -53,9 +53,10 @@ start(T, Opts) ->
 %% The controller of slot NN is kprof_controller_NN.
 start_controller(T, Controller, Opts) ->
     "kprof_controller_" ++ Slot = atom_to_list(Controller),
-    Instance = erlang:phash2(maps:get(who, Opts, <<"tester">>)),
-    All = maps:merge(#{pid => self(), node => node(), who => <<"tester">>, instance => Instance, force => false, key => ?KEY, epoch => ?EPOCH}, Opts),
+    All = maps:merge((options())#{instance := erlang:phash2(maps:get(who, Opts, <<"tester">>))}, Opts),
     rpc:call(T, list_to_atom("kprof_agent_" ++ Slot), controller_start, [All]).
+
+options() -> #{pid => self(), node => node(), who => <<"tester">>, instance => erlang:phash2(<<"tester">>), force => false, key => ?KEY, epoch => ?EPOCH}.
 
 %% The agent unloads itself in a separate process: if it is loaded again before that, the new module is unloaded, too.
 unload(T) ->

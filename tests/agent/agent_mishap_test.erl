@@ -5,7 +5,7 @@
 
 -include("agent.hrl").
 -import(agent_lib, [
-    start/2, load/3, other_owner/2, some_load/1, set_now/1, gone/1, nothing_left/1, ask/2, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, calls/1, stop_workers/1,
+    start/2, load/2, load/3, other_owner/2, options/0, some_load/1, unload/1, set_now/1, gone/1, nothing_left/1, ask/2, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, calls/1, stop_workers/1,
     sample_told/0, beat_now/1, beat_now/2, drain/0, isolated/1, now_ms/0, numbers/2
 ]).
 
@@ -18,6 +18,8 @@ tests() ->
         {no_room_for_details, fun no_room_for_details/1},
         {no_room_for_stacks_and_processes, fun no_room_for_stacks_and_processes/1},
         {no_room_for_a_choice, fun no_room_for_a_choice/1},
+        {no_room_for_the_guardian, fun no_room_for_the_guardian/1},
+        {a_start_that_takes_too_long, fun a_start_that_takes_too_long/1},
         {a_limit_of_heaps_ends_no_answer, fun a_limit_of_heaps_ends_no_answer/1},
         {a_limit_of_heaps_ends_no_process, fun a_limit_of_heaps_ends_no_process/1},
         {processes_of_another_tracer, fun processes_of_another_tracer/1},
@@ -368,6 +370,37 @@ with_one_place(T, F) ->
 sampling_goes_on() ->
     receive {ke, stacks, Text} -> error(Text) after 0 -> ok end,
     ?soon(fun() -> receive {ks, _, _, _, _, _, _, _, Samples} -> Samples =/= [] after 0 -> false end end).
+
+%% The controller has set the control word by then.
+no_room_for_the_guardian(T) ->
+    load(T, kprof_agent_00),
+    ?soon(fun() -> is_no_room(rpc:call(T, agent_load, start_alone, [options()])) end),
+    ?soon(fun() -> rpc:call(T, erlang, system_info, [trace_control_word]) =:= 0 end),
+    unload(T),
+    nothing_left(T).
+
+is_no_room({error, crashed, Text}) -> string:find(Text, "system_limit") =/= nomatch;
+is_no_room({ok, K, _}) -> ask(K, detach), error(started);
+is_no_room(_) -> false.
+
+%% The controller is stopped somewhere in its start: it is ended, and what it has set is removed.
+a_start_that_takes_too_long(T) ->
+    load(T, kprof_agent_00),
+    Catcher = rpc:call(T, agent_load, catch_one, [self(), kprof_agent_00, "controller_init"]),
+    Answer = rpc:call(T, kprof_agent_00, controller_start, [options()]),
+    K = receive {held, Catcher, P} -> P after ?PATIENCE -> error(not_held) end,
+    case Answer of
+        {error, timeout, _} ->
+            ?equal(rpc:call(T, erlang, is_process_alive, [K]), false),
+            ?equal(rpc:call(T, erlang, system_info, [trace_control_word]), 0);
+        {ok, K, _} -> % it had started when it was stopped
+            rpc:call(T, agent_load, let_go, [Catcher]),
+            ask(K, detach)
+    end,
+    exit(Catcher, kill),
+    unload(T),
+    nothing_left(T),
+    drain().
 
 %% Now and then a process ends, and there is room for a moment.
 refused(K, Request, End) ->
