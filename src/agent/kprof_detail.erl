@@ -20,7 +20,7 @@
 -define(BURST, 20000).
 -define(AT_ONCE_US, 5).
 -define(PROCESSES, 1000).
--define(DEPTH, 64).
+-define(DEPTH, 64). % of the open calls of a process; inner ones are only counted
 -define(AGAIN_MS, 30000). % a function is reported again after this time, for a recording that began meanwhile
 -define(FUNCTIONS, 5000).
 -define(LEARN_MS, 5000).
@@ -32,7 +32,8 @@
 
 %% A process with an open call of such a request.
 -record(p, {
-    stack = [] :: [term()], % functions to which the open calls return
+    stack = [] :: [term()], % functions to which the open calls return: the outermost ?DEPTH
+    inner = #{} :: #{term() => pos_integer()}, % of further ones: how many return to a function
     since :: integer(), % time of the first
     out = none :: none | tuple() % its last event if that is `out`; it is not sent yet
 }).
@@ -153,11 +154,11 @@ call(P, MFA, Msg, Ts, #d{open = Open, bit = Bit} = D) ->
     Label = element(2, Msg),
     Detail = is_integer(Label) andalso Label band Bit =:= Bit,
     case Open of
-        #{P := #p{stack = Stack} = Of} when Detail, length(Stack) < ?DEPTH ->
-            D#d{open = Open#{P := Of#p{stack = [returns_to(MFA, element(3, Msg)) | Stack]}}};
+        #{P := Of} when Detail ->
+            D#d{open = Open#{P := opened(returns_to(MFA, element(3, Msg)), Of)}};
         #{P := #p{stack = [_ | _] = Stack} = Of} when not Detail ->
             case lists:last(Stack) =:= returns_to(MFA, element(3, Msg)) of
-                true -> D#d{open = Open#{P := Of#p{stack = []}}};
+                true -> D#d{open = Open#{P := Of#p{stack = [], inner = #{}}}};
                 false -> D
             end;
         _ when Detail ->
@@ -165,6 +166,12 @@ call(P, MFA, Msg, Ts, #d{open = Open, bit = Bit} = D) ->
         _ ->
             D
     end.
+
+%% One return ends both this call and the one before it if they return to the same function.
+opened(To, #p{stack = [To | _], inner = Inner} = Of) when map_size(Inner) =:= 0 -> Of;
+opened(To, #p{stack = Stack} = Of) when length(Stack) < ?DEPTH -> Of#p{stack = [To | Stack]};
+opened(To, #p{inner = Inner} = Of) when is_map_key(To, Inner); map_size(Inner) < ?DEPTH -> Of#p{inner = Inner#{To => maps:get(To, Inner, 0) + 1}};
+opened(_, Of) -> Of.
 
 mailbox(To, Ts, #d{asked = At} = D) ->
     case At =:= none orelse Ts - At >= erlang:convert_time_unit(?ASK_MS, millisecond, native) of
@@ -181,16 +188,20 @@ returns_to(_, Caller) -> Caller.
 arity({M, F, A}) when is_list(A) -> {M, F, length(A)};
 arity(MFA) -> MFA.
 
-%% As in kprof-top: all calls that return to this function end; after an exception, those above them, too.
 return(P, MFA, #d{open = Open} = D) ->
     case Open of
-        #{P := #p{stack = Stack} = Of} ->
-            case lists:member(MFA, Stack) of
-                true -> D#d{open = Open#{P := Of#p{stack = popped(MFA, above(MFA, Stack))}}};
-                false -> D
-            end;
-        _ ->
-            D
+        #{P := Of} -> D#d{open = Open#{P := returned(MFA, Of)}};
+        _ -> D
+    end.
+
+%% As in kprof-top: all calls that return to this function end; after an exception, those above them, too. Of the inner calls that
+%% return to it only one ends: which calls are above it is not known.
+returned(MFA, #p{inner = Inner} = Of) when is_map_key(MFA, Inner) ->
+    Of#p{inner = case Inner of #{MFA := 1} -> maps:remove(MFA, Inner); #{MFA := N} -> Inner#{MFA := N - 1} end};
+returned(MFA, #p{stack = Stack} = Of) ->
+    case lists:member(MFA, Stack) of
+        true -> Of#p{stack = popped(MFA, above(MFA, Stack)), inner = #{}};
+        false -> Of
     end.
 
 above(MFA, [MFA | _] = Stack) -> Stack;

@@ -16,6 +16,8 @@ tests() ->
         {detail_ends_with_a_kill, fun detail_ends_with_a_kill/1},
         {detail_is_bounded, fun detail_is_bounded/1},
         {detail_is_limited, fun detail_is_limited/1},
+        {detail_of_deep_calls, fun detail_of_deep_calls/1},
+        {detail_of_deep_recursion, fun detail_of_deep_recursion/1},
         {receivers_are_found, fun receivers_are_found/1}
     ].
 
@@ -169,6 +171,59 @@ detail_is_limited(T) ->
             ?equal({0, 1}, Followed())
     end,
     finish(T, K).
+
+%% The relay's part alone: a batch, oldest first. -> {events, oldest first, its state}
+split(T, Ms, Now, D0) ->
+    {_, _, Events, N, D} = rpc:call(T, kprof_detail, split, [lists:reverse(Ms), none, Now, D0]),
+    ?equal(length(Events), N),
+    {lists:reverse(Events), D}.
+
+call_by(P, Caller) -> {trace_ts, P, call, {m, f, 0}, {1, kprof_spec:detail_label(), Caller}, erlang:monotonic_time()}.
+
+back_to(P, Caller) -> {trace_ts, P, return_to, Caller, erlang:monotonic_time()}.
+
+out_and_in(P) ->
+    Ms = erlang:convert_time_unit(1, millisecond, native),
+    Ts = erlang:monotonic_time(),
+    [{trace_ts, P, out, {m, f, 0}, 1, Ts}, {trace_ts, P, in, {m, f, 0}, 1, Ts + Ms}].
+
+%% Calls by these callers, the first one the outermost; then the messages; are there events then?
+has_events_after(T, Callers, Messages) ->
+    P = self(),
+    D0 = rpc:call(T, kprof_detail, new, [[running]]),
+    {[], D1} = split(T, [call_by(P, C) || C <- Callers] ++ Messages(P), 0, D0),
+    OutAndIn = out_and_in(P),
+    {Events, _} = split(T, OutAndIn, 0, D1),
+    ?check(Events =:= [] orelse Events =:= OutAndIn),
+    Events =/= [].
+
+%% Calls beyond the depth that is kept.
+detail_of_deep_calls(T) ->
+    load_parts(T),
+    Callers = [{m, list_to_atom("f" ++ integer_to_list(I)), 0} || I <- lists:seq(1, 70)],
+    Inner = tl(lists:reverse(Callers)),
+    Returned = fun(Cs) -> fun(P) -> [back_to(P, C) || C <- Cs] end end,
+    ?equal(has_events_after(T, lists:sublist(Callers, 65), Returned([lists:nth(65, Callers)])), true),
+    ?equal(has_events_after(T, Callers, Returned([])), true),
+    ?equal(has_events_after(T, Callers, Returned([lists:last(Callers) | lists:droplast(Inner)])), true),
+    ?equal(has_events_after(T, Callers, Returned([lists:last(Callers) | Inner])), false),
+    %% exceptions: the calls above have no returns
+    ?equal(has_events_after(T, Callers, Returned([lists:nth(10, Callers)])), true),
+    ?equal(has_events_after(T, Callers, Returned([lists:nth(10, Callers), hd(Callers)])), false),
+    ?equal(has_events_after(T, Callers, Returned([hd(Callers)])), false),
+    unload_parts(T).
+
+%% The caller of the outermost call is called again by it, and so on: only its last return ends the call. A tail call has no return
+%% of its own.
+detail_of_deep_recursion(T) ->
+    load_parts(T),
+    Callers = lists:append(lists:duplicate(50, [{m, a, 0}, {m, b, 0}])),
+    Returns = fun(N) -> fun(P) -> [back_to(P, C) || C <- lists:sublist(lists:reverse(Callers), N)] end end,
+    [?equal({N, has_events_after(T, Callers, Returns(N))}, {N, N < 100}) || N <- [0, 1, 35, 36, 37, 64, 98, 99, 100]],
+    Tails = [{m, a, 0} | lists:duplicate(100, {m, b, 0})],
+    ?equal(has_events_after(T, Tails, fun(P) -> [back_to(P, {m, b, 0})] end), true),
+    ?equal(has_events_after(T, Tails, fun(P) -> [back_to(P, {m, b, 0}), back_to(P, {m, a, 0})] end), false),
+    unload_parts(T).
 
 receivers_are_found(T) ->
     load_parts(T),
