@@ -6,7 +6,7 @@
 %% belong to no such call. The helper clears them, because this waits while the process runs. Events outside of these calls are
 %% not sent. Of the others, at most ?EVENTS_S per second on average, and ?BURST at once, are sent; further ones are dropped and
 %% counted, and their processes lose the flags. An event `off` reports that the state of such a process is not known from then
-%% on. If a process is interrupted and continues within ?AT_ONCE_US, the two events are not sent, because a process that only
+%% on. The helper is asked once a second which processes have died inside of such a call: they count as cleared. If a process is interrupted and continues within ?AT_ONCE_US, the two events are not sent, because a process that only
 %% computes is often scheduled out and in again at once. The helper also finds out which functions receive messages: a process that
 %% stops in such a function waits for a message; one that stops in another function was interrupted. When a
 %% process of such a request sends a message to another process, the helper asks that process for the length of its mailbox, at
@@ -20,6 +20,7 @@
 -define(BURST, 20000).
 -define(AT_ONCE_US, 5).
 -define(PROCESSES, 1000).
+-define(DEAD_MS, 1000).
 -define(DEPTH, 64). % of the open calls of a process; inner ones are only counted
 -define(AGAIN_MS, 30000). % a function is reported again after this time, for a recording that began meanwhile
 -define(FUNCTIONS, 5000).
@@ -44,6 +45,7 @@
     at_once :: integer(), % native
     open = #{} :: #{pid() => #p{}},
     closing = #{} :: #{pid() => true}, % the helper clears their flags
+    looked = none :: none | integer(), % ms: when the helper was last asked which processes are dead
     asked = none :: none | integer(), % native: when the helper was last asked for the length of a mailbox
     told = #{} :: #{mfa() => integer()}, % when (ms) the helper was last asked about this function
     dropped = 0 :: non_neg_integer(),
@@ -128,7 +130,10 @@ plain([], _) -> true.
 split_up(Messages, Session, Now, D0) ->
     {Calls, N, Events, K, D1} = each(lists:reverse(Messages), {[], 0, [], 0, D0}, Session),
     {Kept, K1, D2} = limited(Events, K, Now, Session, D1),
-    {Calls, N, Kept, K1, ended(Session, asked(Kept, Now, D2))}.
+    {Offs, D} = ended(Session, newest(Messages), asked(Kept, Now, D2)),
+    {Calls, N, Offs ++ Kept, K1 + length(Offs), dead(Now, D)}.
+
+newest([M | _]) -> element(tuple_size(M), M).
 
 each([{trace_ts, P, call, MFA, Msg, Ts} = M | Rest], {Calls, N, Events, K, D}, Session) ->
     each(Rest, {[M | Calls], N + 1, Events, K, call(P, MFA, Msg, Ts, D)}, Session);
@@ -228,14 +233,23 @@ event(P, M, Session, #d{open = Open, closing = Closing, at_once = AtOnce} = D) -
 goes_on({_, _, out, MFA, S1, Before}, {_, _, in, MFA, S2, Now}, AtOnce) -> S1 > 0 andalso S2 > 0 andalso Now - Before < AtOnce;
 goes_on(_, _, _) -> false.
 
-%% Processes whose calls have all returned; if there are too many, all.
-ended(_, #d{open = Open} = D) when map_size(Open) =:= 0 -> D;
-ended(Session, #d{open = Open} = D) when map_size(Open) > ?PROCESSES -> off(maps:keys(Open), Session, D#d{open = #{}});
-ended(Session, #d{open = Open} = D) ->
+%% Processes whose calls have all returned; if there are too many, all. Ts: the time of the last event that was read.
+%% -> {[Event], newest first, detail()}
+ended(_, _, #d{open = Open} = D) when map_size(Open) =:= 0 ->
+    {[], D};
+ended(Session, Ts, #d{open = Open} = D) when map_size(Open) > ?PROCESSES ->
+    Offs = lists:append([[event_off(P, Ts) | [Out || Out =/= none]] || {P, #p{stack = [_ | _], out = Out}} <- maps:to_list(Open)]),
+    {Offs, off(maps:keys(Open), Session, D#d{open = #{}})};
+ended(Session, _, #d{open = Open} = D) ->
     case [P || {P, #p{stack = []}} <- maps:to_list(Open)] of
-        [] -> D;
-        Ended -> off(Ended, Session, D#d{open = maps:without(Ended, Open)})
+        [] -> {[], D};
+        Ended -> {[], off(Ended, Session, D#d{open = maps:without(Ended, Open)})}
     end.
+
+%% Not the relay looks: it would wait for a process with signals that runs long.
+dead(_, #d{open = Open} = D) when map_size(Open) =:= 0 -> D;
+dead(Now, #d{looked = At} = D) when At =/= none, Now - At < ?DEAD_MS -> D;
+dead(Now, #d{open = Open} = D) -> told({dead, maps:keys(Open)}, D#d{looked = Now}).
 
 off(Ps, Session, #d{flags = Flags} = D) ->
     lists:foldl(fun(P, #d{closing = Closing} = Acc) -> told({off, Session, P, Flags}, Acc#d{closing = Closing#{P => true}}) end, D, Ps).
@@ -307,6 +321,10 @@ loop(#h{relay = Relay, modules = Modules, waiting = Waiting, reader = Reader, as
             Before = erlang:monotonic_time(),
             kprof_spec:flags({Session, Relay}, P, false, Flags),
             Relay ! {off_done, P, Before, erlang:monotonic_time()},
+            loop(H);
+        {dead, Ps} ->
+            Ts = erlang:monotonic_time(),
+            [Relay ! {off_done, P, Ts, Ts} || P <- Ps, not kprof_flags:lives(P)],
             loop(H);
         {queue, P} when map_size(Asking) < ?ASKING ->
             case kprof_node:if_room(fun() -> spawn_opt(?MODULE, ask, [Relay, P, H#h.vm], [link, monitor, ?NO_LIMIT]) end) of

@@ -4,7 +4,7 @@
 %% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself, and loses
 %% its high priority if it has one. Own: {Session | none, Tracer}. Flags of other tracers are not changed.
 -module(kprof_flags).
--export([start/4, start_off/3, go/1, here/1, walked/1, stop/1, off/3, walk/2, fold/2, slice/0, rest/1, rest/2, keep_priority/1, yield/0, heap_limit/1]).
+-export([start/4, start_off/3, go/1, here/1, walked/1, stop/1, off/3, walk/2, fold/2, lives/1, slice/0, rest/1, rest/2, keep_priority/1, yield/0, heap_limit/1]).
 -export_type([own/0, refused/0, slice/0, work/0]).
 
 -type own() :: {kprof_spec:session(), pid() | none}.
@@ -76,7 +76,8 @@ refused(Own, P, Set, Clear) ->
         _ -> false
     end.
 
-%% True if the process is alive; no signal is sent to it.
+%% True if the process is alive. No signal is sent to it unless signals wait for it.
+-spec lives(pid()) -> boolean().
 lives(P) -> process_info(P, status) =/= undefined.
 
 %% Another tracer of the agent waits here for the end of a walk: before OTP 27, a process has flags of one tracer only.

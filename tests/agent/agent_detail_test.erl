@@ -16,6 +16,8 @@ tests() ->
         {detail_ends_with_a_kill, fun detail_ends_with_a_kill/1},
         {detail_is_bounded, fun detail_is_bounded/1},
         {detail_is_limited, fun detail_is_limited/1},
+        {detail_of_the_dead, fun detail_of_the_dead/1},
+        {detail_of_too_many, fun detail_of_too_many/1},
         {detail_of_deep_calls, fun detail_of_deep_calls/1},
         {detail_of_deep_recursion, fun detail_of_deep_recursion/1},
         {receivers_are_found, fun receivers_are_found/1}
@@ -171,6 +173,30 @@ detail_is_limited(T) ->
             ?equal({0, 1}, Followed())
     end,
     finish(T, K).
+
+%% A process that is killed inside of a request is forgotten. The VM schedules it in to end it, and it has no event after that.
+detail_of_the_dead(T) ->
+    K = followed(T, #{}),
+    P = waiting_in_detail(T),
+    exit(P, kill),
+    allowed() andalso ?soon(fun() ->
+        waiting(T) ! {[1, 2 | x], stop}, % the relay looks when it has a batch
+        lists:suffix([off], [element(3, M) || M <- details(K), element(2, M) =:= P])
+    end),
+    finish(T, K).
+
+%% More processes than are followed at the same time: those inside of a call have an event that says that their state is not known.
+detail_of_too_many(T) ->
+    load_parts(T),
+    [Ended, Out | _] = Ps = [list_to_pid("<0." ++ integer_to_list(I) ++ ".1>") || I <- lists:seq(1, 1001)],
+    D0 = rpc:call(T, kprof_detail, new, [[running]]),
+    {[], D1} = split(T, [call_by(P, {m, a, 0}) || P <- tl(tl(Ps))] ++ [call_by(Out, {m, a, 0}), hd(out_and_in(Out))], 0, D0),
+    {Events, D2} = split(T, [call_by(Ended, {m, a, 0}), back_to(Ended, {m, a, 0})], 0, D1),
+    ?check(lists:sort([P || {trace_ts, P, off, 0, _} <- Events]) =:= lists:sort(tl(Ps))),
+    ?equal([element(3, M) || M <- Events, element(2, M) =:= Out], [out, off]),
+    ?equal(length(Events), 1001),
+    {[], _} = split(T, out_and_in(Out), 0, D2),
+    unload_parts(T).
 
 %% The relay's part alone: a batch, oldest first. -> {events, oldest first, its state}
 split(T, Ms, Now, D0) ->
