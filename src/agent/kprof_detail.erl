@@ -2,15 +2,16 @@
 %% specs of the tiers set the flags (kprof_spec); this is the relay's part: which processes have the flags, when they lose them,
 %% and how many events there may be.
 %%
-%% Invariant: a process loses the flags when its outermost call of such a request has returned, or when it has events that
-%% belong to no such call. The helper clears them, because this waits while the process runs. Events outside of these calls are
-%% not sent. Of the others, at most ?EVENTS_S per second on average, and ?BURST at once, are sent; further ones are dropped and
-%% counted, and their processes lose the flags. An event `off` reports that the state of such a process is not known from then
-%% on. The helper is asked once a second which processes have died inside of such a call: they count as cleared. If a process is interrupted and continues within ?AT_ONCE_US, the two events are not sent, because a process that only
-%% computes is often scheduled out and in again at once. The helper also finds out which functions receive messages: a process that
-%% stops in such a function waits for a message; one that stops in another function was interrupted. When a
-%% process of such a request sends a message to another process, the helper asks that process for the length of its mailbox, at
-%% most once per ?ASK_MS. The relay's part has no side effects except that it starts the helper and sends messages to it.
+%% Invariant: a process loses the flags when its outermost call of such a request has returned, or when it has events that belong
+%% to no such call. The helper clears them, because this waits while the process runs. Events outside of these calls are not sent.
+%% Of the others, at most ?EVENTS_S per second on average, and ?BURST at once, are sent; further ones are dropped and counted, and
+%% their processes lose the flags. An event `off` reports that the state of such a process is not known from then on. The helper
+%% is asked once a second which processes have died inside of such a call: they count as cleared. If a process is interrupted and
+%% continues within ?AT_ONCE_US, the two events are not sent, because a process that only computes is often scheduled out and in
+%% again at once. The helper also finds out which functions receive messages: a process that stops in such a function waits for a
+%% message; one that stops in another function was interrupted. When a process of such a request sends a message to another
+%% process, the helper asks that process for the length of its mailbox, at most once per ?ASK_MS. The relay's part has no side
+%% effects except that it starts the helper and sends messages to it.
 -module(kprof_detail).
 -export([allowed/1, flags/1, new/1, has/2, stop/2, split/4, cleared/4, cleared_ns/2, lost/2, dropped/1, helper/1, learn/2, ask/3]).
 -export_type([detail/0]).
