@@ -74,7 +74,8 @@ detail_of_one_request(T) ->
             ?equal(details(K), []);
         true ->
             ?soon(fun() -> lists:member(running, scheduling(T, P)) end),
-            Out = fun() -> details(K) end,
+            put(events, []),
+            Out = fun() -> put(events, get(events) ++ details(K)), get(events) end, % they may come in several messages
             P ! {[1, 2 | x], stop},
             ?soon(fun() ->
                 case [{W, MFA} || {trace_ts, Q, W, MFA, _, _} <- Out(), Q =:= P, W =/= receives] of

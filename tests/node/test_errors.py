@@ -136,7 +136,7 @@ def test_an_output_is_kept_until_there_is_a_report():
         with open(path, "w") as f:
             f.write("yesterday")
     one_sentence(kp.run("-b", "-n", "1", "-t", "m:f/1", "-o", old, "--format", "json", "nosuch@127.0.0.1", deadline_s=60), 1, "nosuch")
-    one_sentence(kp.run("-b", "--replay", rec, "-o", rec), 1, "overwrite")
+    one_sentence(kp.run("-b", "--replay", rec, "-o", rec), 2, "same file")
     for path in (old, rec):
         with open(path) as f:
             assert f.read() == "yesterday", path
