@@ -219,8 +219,8 @@ a_long_run_queue_trips(T) ->
     Began = node_ms(T),
     Callers = rpc:call(T, agent_load, outside, [Limit * 2]),
     Went = went_off(T, Off),
+    stop_workers(Callers), % the next questions would wait long behind them
     [N] = opened(T, "the node's run queue is ([0-9]+) long"),
-    stop_workers(Callers),
     ?check(N > Limit),
     ?check(Went - Began >= 3 * ?BEAT_MS),
     nothing_comes(T, K),

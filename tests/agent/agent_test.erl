@@ -32,6 +32,7 @@ is_meant(Word, Name) -> string:find(Name, Word) =/= nomatch.
 one({Name, Test}, Target) ->
     Version = get(version),
     Began = erlang:monotonic_time(millisecond),
+    Cpu = cpu_ms(Target),
     {P, R} = spawn_monitor(fun() ->
         group_leader(whereis(user), self()),
         put(version, Version),
@@ -53,9 +54,14 @@ one({Name, Test}, Target) ->
             failed;
         _ ->
             Took = erlang:monotonic_time(millisecond) - Began,
-            io:format("~-4s OTP ~s ~p (~.1f s)~n", [if Result =:= ok -> "ok"; true -> "skip" end, get(version), Name, Took / 1000]),
+            io:format("~-4s OTP ~s ~p (~.1f s, CPU ~.1f s)~n", [
+                if Result =:= ok -> "ok"; true -> "skip" end, get(version), Name, Took / 1000, (cpu_ms(Target) - Cpu) / 1000
+            ]),
             Result
     end.
+
+%% CPU time of this node and of the target, in ms.
+cpu_ms(Target) -> lists:sum([element(1, rpc:call(Node, erlang, statistics, [runtime])) || Node <- [node(), Target]]).
 
 %% Removes what a test left, before the next one.
 clean(Target) ->

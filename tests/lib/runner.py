@@ -10,6 +10,7 @@ import importlib.util
 import io
 import multiprocessing
 import os
+import resource
 import signal
 import sys
 import time
@@ -61,12 +62,19 @@ def only():
         return set(f.read().splitlines())
 
 
+def cpu_s():
+    """CPU time of this process and of the children that have ended."""
+    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+
+
 def run_one(label, fn, args):
     """Runs a test and prints its result: "passed", "failed" or "skipped"."""
-    began = time.monotonic()
+    began, cpu = time.monotonic(), cpu_s()
     try:
         fn(*args)
-        print("ok   %s (%.1f s)" % (label, time.monotonic() - began))
+        took = time.monotonic() - began
+        kp.clean_up()  # its children end: their CPU time is known then
+        print("ok   %s (%.1f s, CPU %.1f s)" % (label, took, cpu_s() - cpu))
         return "passed"
     except kp.Skip as e:
         print("skip %s: %s" % (label, e))
