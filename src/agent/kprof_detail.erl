@@ -301,12 +301,13 @@ asked([], _, D) -> D.
 
 %% ---- The helper ----
 
-%% Modules: those whose receiving functions are known. Waiting: questions about modules, read one after the other. Reader: reads
+%% Modules: the version of a module, and its receiving functions if they are known. Waiting: questions about modules, read one after the other. Reader: reads
 %% the first of them. Asking: those that ask for the length of a mailbox.
+-type facts() :: none | [{atom(), arity()}].
 -record(h, {
     relay :: pid(),
     vm :: kprof_hazard:vm(),
-    modules = #{} :: #{module() => none | [{atom(), arity()}]},
+    modules = #{} :: #{module() => {Version :: none | binary(), facts()}},
     waiting = queue:new() :: queue:queue({pid(), mfa()}),
     reader = none :: none | pid(),
     asking = #{} :: #{pid() => true}
@@ -334,25 +335,22 @@ loop(#h{relay = Relay, modules = Modules, waiting = Waiting, reader = Reader, as
             end;
         {queue, _} ->
             loop(H);
-        {receives, P, {M, F, A}} when is_map_key(M, Modules) ->
-            answered(Relay, P, {M, F, A}, known(M, F, A, maps:get(M, Modules))),
-            loop(H);
-        {receives, P, {M, F, A} = MFA} ->
-            case known(M, F, A, none) of
-                none -> loop(next(H#h{waiting = queue:in({P, MFA}, Waiting)}));
+        {receives, P, MFA} ->
+            case known(MFA, Modules) of
+                unread -> loop(next(H#h{waiting = queue:in({P, MFA}, Waiting)}));
                 Known ->
                     answered(Relay, P, MFA, Known),
                     loop(H)
             end;
-        {learned, Reader, Found, Ns} ->
+        {learned, Reader, Read, Ns} ->
             Relay ! {helped_reading, Ns},
-            loop(learned(Found, H));
+            loop(learned(Read, H));
         {late, Reader} when Reader =/= none ->
             unlink(Reader),
             exit(Reader, kill),
             loop(H);
         {'DOWN', _, _, Reader, _} when Reader =/= none ->
-            loop(learned(none, H)); % without an answer
+            loop(learned(none, H));
         {'DOWN', _, _, P, _} ->
             loop(H#h{asking = maps:remove(P, Asking)});
         stop ->
@@ -362,24 +360,31 @@ loop(#h{relay = Relay, modules = Modules, waiting = Waiting, reader = Reader, as
             loop(H) % late
     end.
 
-%% A function of the VM itself receives nothing, and its module may have no file.
-known(M, F, A, Found) ->
+%% A function of the VM itself receives nothing, and its module may have no file. unread: other code was loaded since the file was
+%% read, or it was not read.
+known({M, F, A}, Modules) ->
     case erlang:is_builtin(M, F, A) of
         true -> [];
-        false -> Found
+        false -> facts(M, Modules)
+    end.
+
+facts(M, Modules) ->
+    Version = kprof_code:version(M),
+    case Modules of
+        #{M := {Version, Found}} -> Found;
+        _ -> unread
     end.
 
 %% Reads the module of the first question that waits.
 next(#h{relay = Relay, modules = Modules, waiting = Waiting, reader = none} = H) ->
     case queue:peek(Waiting) of
-        {value, {P, {M, _, _} = MFA}} when is_map_key(M, Modules) ->
-            answered(Relay, P, MFA, maps:get(M, Modules)),
-            next(H#h{waiting = queue:drop(Waiting)});
-        {value, {_, {M, _, _}}} ->
-            Helper = self(),
-            case kprof_node:if_room(fun() -> spawn_opt(?MODULE, learn, [Helper, M], [link, monitor, {priority, low}, ?NO_LIMIT]) end) of % it takes milliseconds
-                {Reader, _} -> H#h{reader = Reader};
-                none -> next(H#h{waiting = queue:drop(Waiting)})
+        {value, {P, {M, _, _} = MFA}} ->
+            case known(MFA, Modules) of
+                unread ->
+                    read_next(M, H);
+                Known ->
+                    answered(Relay, P, MFA, Known),
+                    next(H#h{waiting = queue:drop(Waiting)})
             end;
         empty ->
             H
@@ -387,17 +392,28 @@ next(#h{relay = Relay, modules = Modules, waiting = Waiting, reader = none} = H)
 next(H) ->
     H.
 
-learned(Found, #h{modules = Modules, waiting = Waiting} = H) ->
-    {value, {_, {M, _, _}}} = queue:peek(Waiting),
-    next(H#h{modules = Modules#{M => Found}, reader = none}).
+read_next(M, #h{waiting = Waiting} = H) ->
+    Helper = self(),
+    case kprof_node:if_room(fun() -> spawn_opt(?MODULE, learn, [Helper, M], [link, monitor, {priority, low}, ?NO_LIMIT]) end) of % it takes milliseconds
+        {Reader, _} -> H#h{reader = Reader};
+        none -> next(H#h{waiting = queue:drop(Waiting)})
+    end.
+
+%% Read: {Version, facts()}, or none if there was no answer. The first question is answered whatever was loaded meanwhile.
+learned(Read, #h{relay = Relay, modules = Modules, waiting = Waiting} = H) ->
+    {value, {P, {M, _, _} = MFA}} = queue:peek(Waiting),
+    {_, Found} = Of = case Read of none -> {kprof_code:version(M), none}; _ -> Read end,
+    answered(Relay, P, MFA, Found),
+    next(H#h{modules = Modules#{M => Of}, waiting = queue:drop(Waiting), reader = none}).
 
 -spec learn(pid(), module()) -> term().
 learn(Helper, M) ->
     erlang:send_after(?LEARN_MS, Helper, {late, self()}),
     Began = erlang:monotonic_time(nanosecond),
+    Version = kprof_code:version(M), % before: if other code is loaded meanwhile, the file is read again
     Found = kprof_module_file:receivers(M),
     {_, Reductions} = process_info(self(), reductions),
-    Helper ! {learned, self(), Found, min(Reductions * ?REDUCTION_NS, erlang:monotonic_time(nanosecond) - Began)}.
+    Helper ! {learned, self(), {Version, Found}, min(Reductions * ?REDUCTION_NS, erlang:monotonic_time(nanosecond) - Began)}.
 
 %% none: not known
 answered(_, _, _, none) -> ok;

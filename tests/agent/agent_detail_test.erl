@@ -20,7 +20,8 @@ tests() ->
         {detail_of_too_many, fun detail_of_too_many/1},
         {detail_of_deep_calls, fun detail_of_deep_calls/1},
         {detail_of_deep_recursion, fun detail_of_deep_recursion/1},
-        {receivers_are_found, fun receivers_are_found/1}
+        {receivers_are_found, fun receivers_are_found/1},
+        {receivers_of_new_code, fun receivers_of_new_code/1}
     ].
 
 %% Only from OTP 27.1 on.
@@ -259,3 +260,27 @@ receivers_are_found(T) ->
     ?equal(rpc:call(T, kprof_module_file, receivers, [lists]), []),
     ?equal(rpc:call(T, kprof_module_file, receivers, [no_such_module]), none),
     unload_parts(T).
+
+%% A function that receives messages, and none after a load of new code.
+receivers_of_new_code(T) ->
+    load_parts(T),
+    M = list_to_atom("agent_new_code_" ++ os:getpid()),
+    Base = "/tmp/" ++ atom_to_list(M),
+    Helper = rpc:call(T, erlang, spawn, [kprof_detail, helper, [self()]]),
+    Asked = fun(Body) ->
+        load_from_file(T, M, Base, Body),
+        Helper ! {receives, self(), {M, f, 0}},
+        receive {told, {trace_ts, P, receives, {M, f, 0}, Answer, _}} when P =:= self() -> Answer after ?PATIENCE -> error({not_told, Body}) end
+    end,
+    Receives = {'receive', 1, [{clause, 1, [{atom, 1, a}], [], [{atom, 1, b}]}]},
+    ?equal([Asked(Receives), Asked(Receives), Asked({atom, 1, b}), Asked(Receives)], [1, 1, 0, 1]),
+    Helper ! stop,
+    rpc:call(T, file, delete, [Base ++ ".beam"]),
+    [rpc:call(T, code, What, [M]) || What <- [purge, delete, purge]],
+    unload_parts(T).
+
+load_from_file(T, M, Base, Body) ->
+    {ok, M, Beam} = compile:forms([{attribute, 1, module, M}, {attribute, 1, export, [{f, 0}]}, {function, 1, f, 0, [{clause, 1, [], [], [Body]}]}]),
+    ok = rpc:call(T, file, write_file, [Base ++ ".beam", Beam]),
+    rpc:call(T, code, purge, [M]),
+    {module, M} = rpc:call(T, code, load_abs, [Base]).
