@@ -3,6 +3,12 @@
 #include "../../src/erl/conn_impl.h"
 #include <trace/session_impl.h>
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <kprof/base/clock.h>
 #include <kprof/base/ring.h>
 #include <kprof/core/event.h>
 #include <kprof/erl/enc.h>
@@ -14,6 +20,7 @@
 
 #define PASS_THROUGH 112
 #define PACKET_MAX   ((size_t)16 << 20)
+#define LATE_NS      UINT64_C(60000000000) /* only to end a test that hangs */
 
 struct peer {
     int fd;
@@ -85,6 +92,27 @@ void peer_answer(struct peer *p, bool rpc, uint64_t ref, const struct buf *answe
     buf_add(&m, answer->data, answer->len);
     peer_send(p, &m);
     buf_release(&m);
+}
+
+void peer_error(struct buf *out, const char *kind, const char *text)
+{
+    enc_tuple(out, 3);
+    enc_atom(out, "error");
+    enc_atom(out, kind);
+    enc_str(out, text);
+}
+
+bool heard_is(const struct heard *h, const char *request, struct etf *rest)
+{
+    struct etf c = h->what;
+    uint32_t arity;
+
+    if (h->rpc)
+        return false;
+    bool is = etf_is_atom(&c, request) || (etf_tuple(&c, &arity) && etf_is_atom(&c, request));
+    if (rest)
+        *rest = c;
+    return is;
 }
 
 /* {'$gen_call', {Pid, Ref}, Call} or {kp, Key, Ref, Request}, after the control message. */
@@ -182,4 +210,68 @@ void peer_free(struct peer *p, bool closed)
     intern_free(p->names);
     buf_release(&p->self);
     free(p);
+}
+
+/* The program calls peers_open without an argument of the test: hence one set for the process. */
+static struct {
+    hear_fn *hear;
+    unsigned most;
+    struct peer *peer[PEERS_MAX];
+    _Atomic unsigned opened; /* counted when the peer is there */
+} peers;
+
+void peers_begin(hear_fn *hear, unsigned most)
+{
+    if (most > PEERS_MAX)
+        abort();
+    memset(&peers, 0, sizeof peers);
+    peers.hear = hear;
+    peers.most = most;
+}
+
+struct session *peers_open(const struct session_opts *o, struct session_info *info, struct err *e)
+{
+    unsigned i = peers.opened;
+
+    (void)o;
+    memset(info, 0, sizeof *info);
+    if (i == peers.most) {
+        err_set(e, "no more");
+        return NULL;
+    }
+    peers.peer[i] = peer_new(peers.hear, NULL);
+    peers.opened++;
+    return peer_session(peers.peer[i]);
+}
+
+unsigned peers_opened(void)
+{
+    return peers.opened;
+}
+
+struct peer *peers_at(unsigned i)
+{
+    if (i >= peers.opened)
+        abort();
+    return peers.peer[i];
+}
+
+void peers_end(void)
+{
+    for (unsigned i = 0; i < peers.opened; i++)
+        peer_free(peers.peer[i], true);
+    memset(&peers, 0, sizeof peers);
+}
+
+uint64_t peers_late_ns(void)
+{
+    return clock_mono_ns() + LATE_NS;
+}
+
+void peers_not_late(uint64_t late_ns, const char *cond, const char *file, int line)
+{
+    if (clock_mono_ns() <= late_ns)
+        return;
+    print_error("ERROR: waits in vain for: %s\n", cond);
+    _fail(file, line);
 }

@@ -1,13 +1,11 @@
 /* A run without a screen that fails, because its node does not take the configuration or because
  * its report is too long: one sentence has the reason. */
-#include "../lib/fake_peer.h"
+#include "fake_peer.h"
 
 #include <kprof/trace/session.h>
 
 /* The real control, but its node is a peer of the test. */
-static struct session *open_fake(const struct session_opts *o, struct session_info *info,
-                                 struct err *e);
-#define session_open open_fake
+#define session_open peers_open
 #include "../../src/engine/control.c"
 #undef session_open
 
@@ -26,7 +24,6 @@ static struct session *open_fake(const struct session_opts *o, struct session_in
 #include <cmocka.h>
 
 static struct {
-    struct peer *peer;
     const char *refused; /* the request that the node refuses; "": none */
     size_t text_mb;      /* the length of a report */
 } net;
@@ -45,18 +42,11 @@ void write_text(struct buf *out, const struct snapshot *s, enum export_format f,
 
 static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *out)
 {
-    struct etf c = h->what;
-    uint32_t arity;
-
     (void)arg;
     (void)p;
-    bool request = !h->rpc && etf_tuple(&c, &arity);
-    if (request && etf_is_atom(&c, net.refused)) {
-        enc_tuple(out, 3);
-        enc_atom(out, "error");
-        enc_atom(out, "hazard");
-        enc_str(out, "this VM has a fault");
-    } else if (request && etf_is_atom(&c, "config")) {
+    if (heard_is(h, net.refused, NULL)) {
+        peer_error(out, "hazard", "this VM has a fault");
+    } else if (heard_is(h, "config", NULL)) {
         enc_tuple(out, 2);
         enc_atom(out, "ok");
         enc_nil(out);
@@ -64,16 +54,6 @@ static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *o
         enc_atom(out, "ok");
     }
     return true;
-}
-
-static struct session *open_fake(const struct session_opts *o, struct session_info *info,
-                                 struct err *e)
-{
-    (void)o;
-    (void)e;
-    memset(info, 0, sizeof *info);
-    net.peer = peer_new(hear, NULL);
-    return peer_session(net.peer);
 }
 
 /* Runs it for a report; returns the exit status, and what it wrote to standard error. */
@@ -84,6 +64,7 @@ static int run_said(const char *refused, enum export_format f, char *output, cha
     FILE *file = tmpfile();
 
     net.refused = refused;
+    peers_begin(hear, 1);
     options_defaults(&o);
     o.batch = true;
     o.mode = OPTIONS_NODE;
@@ -103,7 +84,7 @@ static int run_said(const char *refused, enum export_format f, char *output, cha
     rewind(file);
     said[fread(said, 1, cap - 1, file)] = 0;
     fclose(file);
-    peer_free(net.peer, true);
+    peers_end();
     return status;
 }
 

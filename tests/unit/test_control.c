@@ -1,6 +1,6 @@
 /* The control thread: every request gets exactly one answer; a request to open the breaker does not
  * wait; an answer belongs to the connection of its request. */
-#include "../lib/fake_peer.h"
+#include "fake_peer.h"
 
 #include <engine/configuration.h>
 #include <engine/results.h>
@@ -10,9 +10,7 @@
 #include <kprof/trace/stream.h>
 
 /* The real control thread, but its nodes are peers of the test, one for each connection. */
-static struct session *open_fake(const struct session_opts *o, struct session_info *info,
-                                 struct err *e);
-#define session_open open_fake
+#define session_open peers_open
 #include "../../src/engine/control.c"
 #undef session_open
 
@@ -25,92 +23,60 @@ static struct session *open_fake(const struct session_opts *o, struct session_in
 
 #include <cmocka.h>
 
-#define PEERS     40
 #define QUESTIONS 4000
-#define LONG_NS   UINT64_C(60000000000) /* ends a test that hangs */
 
 static struct {
-    struct peer *peer[PEERS];
-    _Atomic unsigned opened; /* number of peers */
-    atomic_bool hold;        /* requests are not answered for now */
-    atomic_bool hold_rpc;    /* nor calls of functions */
-    atomic_bool tools;       /* needed, as the agent says */
-    atomic_bool garbage;     /* the answer to a configuration */
-    atomic_bool refuse;      /* its identity rule */
-    atomic_bool crash;       /* requests to switch tracing fail */
+    atomic_bool hold;     /* requests are not answered for now */
+    atomic_bool hold_rpc; /* nor calls of functions */
+    atomic_bool tools;    /* needed, as the agent says */
+    atomic_bool garbage;  /* the answer to a configuration */
+    atomic_bool refuse;   /* its identity rule */
+    atomic_bool crash;    /* requests to switch tracing fail */
     _Atomic unsigned trips, held, held_rpcs, configs, tracing;
     _Atomic uint64_t held_ref;
     _Atomic uint64_t wakes;
 } net;
 
-static bool is_what(const struct heard *h, const char *what)
-{
-    struct etf c = h->what;
-    uint32_t arity;
-
-    return etf_is_atom(&c, what) || (etf_tuple(&c, &arity) && etf_is_atom(&c, what));
-}
-
 static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *out)
 {
     (void)arg;
     (void)p;
-    if (is_what(h, "trip"))
+    if (heard_is(h, "trip", NULL))
         net.trips++;
-    if (is_what(h, "tracing"))
+    if (heard_is(h, "tracing", NULL))
         net.tracing++;
     if (h->rpc && net.hold_rpc) {
         net.held_rpcs++;
         return false;
     }
-    bool question = !is_what(h, "trip") && !is_what(h, "limits") && !is_what(h, "tracing") &&
-                    !is_what(h, "ping") && !is_what(h, "detach") && !h->rpc;
+    bool question = !heard_is(h, "trip", NULL) && !heard_is(h, "limits", NULL) &&
+                    !heard_is(h, "tracing", NULL) && !heard_is(h, "ping", NULL) &&
+                    !heard_is(h, "detach", NULL) && !h->rpc;
     if (question && net.hold) {
         net.held_ref = h->ref;
         net.held++;
         return false;
     }
-    if (is_what(h, "config") && net.refuse) {
+    if (heard_is(h, "config", NULL) && net.refuse) {
         net.configs++;
-        enc_tuple(out, 3);
-        enc_atom(out, "error");
-        enc_atom(out, "identity");
-        enc_str(out, "line 1, column 1: unreadable");
-    } else if (is_what(h, "config") && !net.garbage) {
+        peer_error(out, "identity", "line 1, column 1: unreadable");
+    } else if (heard_is(h, "config", NULL) && !net.garbage) {
         net.configs++;
         enc_tuple(out, 2);
         enc_atom(out, "ok");
         enc_nil(out);
-    } else if (is_what(h, "config")) {
+    } else if (heard_is(h, "config", NULL)) {
         net.configs++;
         enc_nil(out);
     } else if (question && net.tools)
         enc_atom(out, "tools");
-    else if (is_what(h, "alive") || is_what(h, "who"))
+    else if (heard_is(h, "alive", NULL) || heard_is(h, "who", NULL))
         enc_nil(out);
-    else if (is_what(h, "tracing") && net.crash) {
-        enc_tuple(out, 3);
-        enc_atom(out, "error");
-        enc_atom(out, "crashed");
-        enc_str(out, "badarg");
+    else if (heard_is(h, "tracing", NULL) && net.crash) {
+        peer_error(out, "crashed", "badarg");
     } else
         enc_atom(out, "ok");
     return true;
-}
-
-static struct session *open_fake(const struct session_opts *o, struct session_info *info,
-                                 struct err *e)
-{
-    (void)o;
-    memset(info, 0, sizeof *info);
-    if (net.opened == PEERS) {
-        err_set(e, "no more");
-        return NULL;
-    }
-    unsigned i = net.opened;
-    net.peer[i] = peer_new(hear, NULL);
-    net.opened++;
-    return peer_session(net.peer[i]);
 }
 
 static void on_wake(void *arg)
@@ -129,7 +95,6 @@ struct seen {
     struct stream *stream;
     unsigned answers[QUESTIONS], failed[QUESTIONS];
     unsigned connected, lost, troubles, switched;
-    uint64_t end_ns;
     char last[600]; /* why a request failed */
     char trouble[600];
 };
@@ -140,10 +105,10 @@ static void begin(struct seen *s)
 
     memset(&net, 0, sizeof net);
     memset(s, 0, sizeof *s);
+    peers_begin(hear, PEERS_MAX);
     s->ring = ring_new(4, sizeof(struct event));
     s->names = intern_new(4, 64);
     o.stream = s->stream = stream_new(s->ring, s->names);
-    s->end_ns = clock_mono_ns() + LONG_NS;
     s->c = control_start(&o);
 }
 
@@ -153,8 +118,7 @@ static void end(struct seen *s)
 
     net.hold = false;
     control_finish(s->c, &r);
-    for (unsigned i = 0; i < net.opened; i++)
-        peer_free(net.peer[i], true);
+    peers_end();
     stream_free(s->stream);
     ring_free(s->ring);
     intern_free(s->names);
@@ -185,14 +149,11 @@ static void take(struct seen *s)
             results_take(s->g, r);
         result_release(r);
     }
-    if (clock_mono_ns() > s->end_ns)
-        fail_msg("no answer");
     usleep(200);
 }
 
-#define UNTIL(s, cond)                                                                             \
-    while (!(cond))                                                                                \
-    take(s)
+#define UNTIL(s, cond)          PEERS_UNTIL(take(s), cond)
+#define UNTIL_TAKING_NONE(cond) PEERS_UNTIL(usleep(500), cond)
 
 static uint64_t dead_question(struct seen *s)
 {
@@ -267,7 +228,7 @@ static bool a_trip_overtakes(void)
     struct buf none;
     buf_init(&none, 0);
     enc_nil(&none);
-    peer_answer(net.peer[0], false, net.held_ref, &none);
+    peer_answer(peers_at(0), false, net.held_ref, &none);
     buf_release(&none);
     for (uint64_t t = first; t <= last; t++) {
         UNTIL(&s, s.answers[t]);
@@ -436,8 +397,7 @@ static void a_rule_that_was_accepted_late_is_the_one_to_return_to(void **state)
     (void)state;
     begin_engine(&s);
     set_rule(s.g, "m:f/1 arg(1)");
-    while (net.tracing < 1 && clock_mono_ns() < s.end_ns) /* takes no result */
-        usleep(500);
+    UNTIL_TAKING_NONE(net.tracing >= 1);
     engine_sample(s.g, false);
     UNTIL(&s, s.g->configuration.configured_gen >= 1);
     net.refuse = true;
@@ -457,11 +417,9 @@ static void a_change_of_the_rest_is_confirmed(void **state)
     (void)state;
     begin_engine(&s);
     configuration_push(s.g);
-    while (net.tracing < 1 && clock_mono_ns() < s.end_ns) /* takes no result */
-        usleep(500);
+    UNTIL_TAKING_NONE(net.tracing >= 1);
     engine_toggle(s.g);
     UNTIL(&s, s.switched == 2);
-    s.end_ns = clock_mono_ns() + LONG_NS / 12;
     UNTIL(&s, engine_configured(s.g));
     engine_sample(s.g, false);
     assert_false(engine_configured(s.g));
@@ -486,7 +444,7 @@ static void a_lost_connection_refuses_what_it_was_asked(void **state)
     UNTIL(&s, net.held == 1);
     for (int i = 0; i < 20; i++)
         last = dead_question(&s);
-    peer_hang_up(net.peer[0]);
+    peer_hang_up(peers_at(0));
     UNTIL(&s, s.lost);
     for (uint64_t t = first; t <= last; t++) {
         assert_int_equal(s.answers[t], 1);
@@ -509,9 +467,8 @@ static void the_next_connection_does_not_answer_for_the_last(void **state)
     (void)state;
     begin(&s);
     UNTIL(&s, s.connected);
-    peer_hang_up(net.peer[0]);
-    while (net.opened < 2 && clock_mono_ns() < s.end_ns) /* takes no result */
-        usleep(500);
+    peer_hang_up(peers_at(0));
+    UNTIL_TAKING_NONE(peers_opened() >= 2);
     uint64_t t = dead_question(&s);
     UNTIL(&s, s.answers[t]);
     assert_int_equal(s.failed[t], 1);
@@ -588,7 +545,7 @@ static void every_question_has_one_answer(void **state)
             if (rand_r(&seed) % 4 == 0)
                 take(&s);
         }
-        peer_hang_up(net.peer[net.opened - 1]);
+        peer_hang_up(peers_at(peers_opened() - 1));
         UNTIL(&s, s.connected == (unsigned)round + 2);
     }
     for (uint64_t k = 1; k <= t; k++)

@@ -1,14 +1,12 @@
 /* --full-trace with an agent that never says that the full trace has ended: the run ends. */
-#include "../lib/fake_peer.h"
+#include "fake_peer.h"
 
 #include <kprof/base/clock.h>
 #include <kprof/trace/session.h>
 
 /* The real run, but its node is a peer of the test, and each look at the clock takes a second. */
-static struct session *open_fake(const struct session_opts *o, struct session_info *info,
-                                 struct err *e);
 static uint64_t fast_clock(void);
-#define session_open  open_fake
+#define session_open  peers_open
 #define clock_mono_ns fast_clock
 #include "../../src/app/full_run.c"
 #undef clock_mono_ns
@@ -24,18 +22,15 @@ static uint64_t fast_clock(void);
 
 #define TURNS_MAX 1000 /* more than any limit has seconds */
 
-static struct {
-    struct peer *peer;
-    uint64_t now_s;
-} net;
+static uint64_t now_s;
 
 static uint64_t fast_clock(void)
 {
-    if (net.now_s == TURNS_MAX) { /* fail_msg would leave the session open */
+    if (now_s == TURNS_MAX) { /* fail_msg would leave the session open */
         fputs("the full trace has no limit\n", stderr);
         _exit(1);
     }
-    return net.now_s++ * 1000000000u;
+    return now_s++ * 1000000000u;
 }
 
 static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *out)
@@ -45,16 +40,6 @@ static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *o
     (void)h;
     enc_atom(out, "ok");
     return true;
-}
-
-static struct session *open_fake(const struct session_opts *o, struct session_info *info,
-                                 struct err *e)
-{
-    (void)o;
-    (void)e;
-    memset(info, 0, sizeof *info);
-    net.peer = peer_new(hear, NULL);
-    return peer_session(net.peer);
 }
 
 static void an_agent_without_an_end_is_told(void **state)
@@ -71,6 +56,7 @@ static void an_agent_without_an_end_is_told(void **state)
     o.full_trace = what;
     o.duration_ns = 5000000000u;
     assert_non_null(file);
+    peers_begin(hear, 1);
     int err = dup(STDERR_FILENO);
     dup2(fileno(file), STDERR_FILENO);
     int status = full_run(&o, &t);
@@ -79,11 +65,11 @@ static void an_agent_without_an_end_is_told(void **state)
     rewind(file);
     said[fread(said, 1, sizeof said - 1, file)] = 0;
     fclose(file);
-    peer_free(net.peer, true);
+    peers_end();
     assert_int_equal(status, 1);
     assert_non_null(
         strstr(said, "kprof-top: the agent did not report the end of the full trace of m:f/1"));
-    assert_true(net.now_s > 5 + 10 + 20); /* the wait, the run, and some time more */
+    assert_true(now_s > 5 + 10 + 20); /* the wait, the run, and some time more */
 }
 
 int main(void)

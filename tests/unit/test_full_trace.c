@@ -1,12 +1,10 @@
 /* A full trace in the engine: what the node is asked when a request for one has failed. */
-#include "../lib/fake_peer.h"
+#include "fake_engine.h"
 
 #include <kprof/trace/session.h>
 
 /* The real control, but its node is a peer of the test. */
-static struct session *open_fake(const struct session_opts *o, struct session_info *info,
-                                 struct err *e);
-#define session_open open_fake
+#define session_open peers_open
 #include "../../src/engine/control.c"
 #undef session_open
 
@@ -17,15 +15,12 @@ static struct session *open_fake(const struct session_opts *o, struct session_in
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#define LONG_NS UINT64_C(60000000000) /* only to end a test that hangs */
-#define PID     UINT64_C(91)
+#define PID UINT64_C(91)
 
 static struct {
-    struct peer *peer; /* of the first connection; there is no other */
     _Atomic unsigned begins, ends;
     atomic_bool hold;      /* a request to begin is not answered */
     _Atomic uint64_t held; /* that request */
@@ -33,12 +28,11 @@ static struct {
 
 static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *out)
 {
-    struct etf c = h->what;
-    uint32_t arity;
+    struct etf c;
 
     (void)arg;
     (void)p;
-    if (!h->rpc && etf_tuple(&c, &arity) && etf_is_atom(&c, "full")) {
+    if (heard_is(h, "full", &c)) {
         if (etf_is_atom(&c, "off")) {
             net.ends++;
         } else {
@@ -52,25 +46,10 @@ static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *o
     return true;
 }
 
-static struct session *open_fake(const struct session_opts *o, struct session_info *info,
-                                 struct err *e)
-{
-    (void)o;
-    memset(info, 0, sizeof *info);
-    if (net.peer) {
-        err_set(e, "no more");
-        return NULL;
-    }
-    net.peer = peer_new(hear, NULL);
-    return peer_session(net.peer);
-}
-
 /* ---- an engine on such a node ---- */
 
 struct fixture {
     struct engine *g;
-    struct settings settings;
-    uint64_t end_ns;
     unsigned stacks; /* answers */
 };
 
@@ -87,35 +66,22 @@ static void on_stack(void *arg, uint64_t pid, const char *lines, bool dead)
 static void begin(struct fixture *f)
 {
     const struct engine_hooks hooks = {.arg = f, .stack = on_stack};
-    struct err e;
+    const struct settings settings = {0};
 
     memset(&net, 0, sizeof net);
     memset(f, 0, sizeof *f);
-    f->end_ns = clock_mono_ns() + LONG_NS;
-    f->g = engine_new(&f->settings, &hooks, &e);
+    f->g = fake_engine_new(&settings, &hooks, hear, 1);
     assert_non_null(f->g);
     stream_clock(f->g->stream, 0, 1000000000);
-    assert_int_equal(
-        engine_attach(f->g, &(struct conn_target){.node = "n@h", .cookie = "cookie"}, &e), 0);
+    assert_int_equal(fake_engine_attach(f->g), 0);
 }
 
 static void end(struct fixture *f)
 {
-    engine_free(f->g);
-    peer_free(net.peer, true);
+    fake_engine_free(f->g);
 }
 
-static void turn(struct fixture *f)
-{
-    engine_poll(f->g);
-    if (clock_mono_ns() > f->end_ns)
-        fail_msg("it hangs");
-    usleep(200);
-}
-
-#define UNTIL(f, cond)                                                                             \
-    while (!(cond))                                                                                \
-    turn(f)
+#define UNTIL(f, cond) FAKE_ENGINE_UNTIL((f)->g, cond)
 
 static enum full_stage stage(const struct fixture *f)
 {
@@ -148,7 +114,7 @@ static void answer_badly(void)
 
     buf_init(&b, 0);
     enc_nil(&b);
-    peer_answer(net.peer, false, net.held, &b);
+    peer_answer(peers_at(0), false, net.held, &b);
     buf_release(&b);
 }
 
@@ -221,7 +187,7 @@ static void a_lost_connection_ends_it_and_asks_nothing(void **state)
     (void)state;
     begin(&f);
     ask(&f);
-    peer_hang_up(net.peer);
+    peer_hang_up(peers_at(0));
     UNTIL(&f, stage(&f) == FULL_NOT_CAUGHT);
     UNTIL(&f, engine_state(f.g) == ENGINE_LOST);
     end(&f);

@@ -1,14 +1,12 @@
 /* The process table in the engine: the node is asked while it is wanted, and no longer; what is
  * asked for; a lost node, a recording. */
-#include "../lib/fake_peer.h"
 #include "agent_processes.h"
+#include "fake_engine.h"
 
 #include <kprof/trace/session.h>
 
 /* The real control, but its nodes are peers of the test, one for each connection. */
-static struct session *open_fake(const struct session_opts *o, struct session_info *info,
-                                 struct err *e);
-#define session_open open_fake
+#define session_open peers_open
 #include "../../src/engine/control.c"
 #undef session_open
 
@@ -18,16 +16,13 @@ static struct session *open_fake(const struct session_opts *o, struct session_in
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#define PEERS   4
-#define LONG_NS UINT64_C(60000000000) /* only to end a test that hangs */
+#define CONNECTIONS 4
 
 static struct {
-    struct peer *peer[PEERS];
-    _Atomic unsigned opened, asked, ends;
+    _Atomic unsigned asked, ends;
     _Atomic uint64_t seq; /* of the next round; 0: there is none */
     atomic_bool refuse;
     char by[32], within[64]; /* of the last request; read when it was counted */
@@ -59,12 +54,11 @@ static void hear_order(struct etf *c)
 
 static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *out)
 {
-    struct etf c = h->what;
-    uint32_t arity;
+    struct etf c;
 
     (void)arg;
     (void)p;
-    if (h->rpc || !etf_tuple(&c, &arity) || !etf_is_atom(&c, "processes")) {
+    if (!heard_is(h, "processes", &c)) {
         enc_atom(out, "ok");
         return true;
     }
@@ -75,10 +69,7 @@ static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *o
     }
     hear_order(&c);
     if (net.refuse) {
-        enc_tuple(out, 3);
-        enc_atom(out, "error");
-        enc_atom(out, "processes");
-        enc_str(out, "a test");
+        peer_error(out, "processes", "a test");
     } else if (net.seq) {
         agent_processes_round(out, net.seq);
     } else {
@@ -88,30 +79,13 @@ static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *o
     return true;
 }
 
-static struct session *open_fake(const struct session_opts *o, struct session_info *info,
-                                 struct err *e)
-{
-    (void)o;
-    memset(info, 0, sizeof *info);
-    if (net.opened == PEERS) {
-        err_set(e, "no more");
-        return NULL;
-    }
-    unsigned i = net.opened;
-    net.peer[i] = peer_new(hear, NULL);
-    net.opened++;
-    return peer_session(net.peer[i]);
-}
-
 /* ---- an engine on such a node ---- */
 
 struct fixture {
     struct engine *g;
-    struct settings settings;
     struct process_table *table; /* the last one */
     unsigned tables;
     char why[300];
-    uint64_t end_ns;
 };
 
 static void on_processes(void *arg, struct process_table *t, const char *why)
@@ -128,37 +102,23 @@ static void on_processes(void *arg, struct process_table *t, const char *why)
 static void begin(struct fixture *f, bool attached)
 {
     struct engine_hooks hooks = {.arg = f, .processes = on_processes};
-    struct err e;
+    const struct settings settings = {0};
 
     memset(&net, 0, sizeof net);
     memset(f, 0, sizeof *f);
-    f->end_ns = clock_mono_ns() + LONG_NS;
-    f->g = engine_new(&f->settings, &hooks, &e);
+    f->g = fake_engine_new(&settings, &hooks, hear, CONNECTIONS);
     assert_non_null(f->g);
     if (attached)
-        assert_int_equal(
-            engine_attach(f->g, &(struct conn_target){.node = "n@h", .cookie = "cookie"}, &e), 0);
+        assert_int_equal(fake_engine_attach(f->g), 0);
 }
 
 static void end(struct fixture *f)
 {
-    engine_free(f->g);
+    fake_engine_free(f->g);
     process_table_free(f->table);
-    for (unsigned i = 0; i < net.opened; i++)
-        peer_free(net.peer[i], true);
 }
 
-static void turn(struct fixture *f)
-{
-    engine_poll(f->g);
-    if (clock_mono_ns() > f->end_ns)
-        fail_msg("it hangs");
-    usleep(200);
-}
-
-#define UNTIL(f, cond)                                                                             \
-    while (!(cond))                                                                                \
-    turn(f)
+#define UNTIL(f, cond) FAKE_ENGINE_UNTIL((f)->g, cond)
 
 /* ---- tests ---- */
 
@@ -171,7 +131,7 @@ static void it_is_asked_while_it_is_wanted(void **state)
     begin(&f, true);
     UNTIL(&f, engine_state(f.g) == ENGINE_UP);
     for (int i = 0; i < 100; i++)
-        turn(&f);
+        fake_engine_turn(f.g);
     assert_int_equal(net.asked, 0); /* nobody has asked for it */
     engine_processes(f.g, &r);
     UNTIL(&f, f.tables);
@@ -187,7 +147,7 @@ static void it_is_asked_while_it_is_wanted(void **state)
     UNTIL(&f, net.ends == 1);
     unsigned asked = net.asked, tables = f.tables;
     for (int i = 0; i < 100; i++)
-        turn(&f);
+        fake_engine_turn(f.g);
     assert_int_equal(net.asked, asked);
     assert_int_equal(f.tables, tables);
     end(&f);
@@ -241,7 +201,7 @@ static void a_lost_node_is_told_and_asked_again(void **state)
     net.seq = 1;
     engine_processes(f.g, &r);
     UNTIL(&f, f.tables);
-    peer_hang_up(net.peer[0]);
+    peer_hang_up(peers_at(0));
     UNTIL(&f, f.why[0]);
     assert_non_null(strstr(f.why, "connection")); /* is lost, or was lost before the answer */
     assert_non_null(strstr(f.why, "lost"));

@@ -1,14 +1,12 @@
 /* Stack samples in the engine: what the node is asked, what arrives, what a snapshot says of it;
  * and a recording that has some. */
-#include "../lib/fake_peer.h"
 #include "agent_stacks.h"
+#include "fake_engine.h"
 
 #include <kprof/trace/session.h>
 
 /* The real control, but its nodes are peers of the test, one for each connection. */
-static struct session *open_fake(const struct session_opts *o, struct session_info *info,
-                                 struct err *e);
-#define session_open open_fake
+#define session_open peers_open
 #include "../../src/engine/control.c"
 #undef session_open
 
@@ -23,12 +21,10 @@ static struct session *open_fake(const struct session_opts *o, struct session_in
 
 #include <cmocka.h>
 
-#define PEERS   4
-#define LONG_NS UINT64_C(60000000000) /* only to end a test that hangs */
+#define CONNECTIONS 4
 
 static struct {
-    struct peer *peer[PEERS];
-    _Atomic unsigned opened, limits, begins, ends;
+    _Atomic unsigned limits, begins, ends;
     atomic_bool refuse, hold;
     atomic_bool keep;      /* a request to end it fails */
     _Atomic uint64_t held; /* the request that is not answered yet */
@@ -43,10 +39,7 @@ static bool hear_stacks(struct etf *c, struct buf *out)
     if (etf_is_atom(c, "off")) {
         net.ends++;
         if (net.keep) {
-            enc_tuple(out, 3);
-            enc_atom(out, "error");
-            enc_atom(out, "crashed");
-            enc_str(out, "badarg");
+            peer_error(out, "crashed", "badarg");
         } else {
             enc_atom(out, "ok");
         }
@@ -65,10 +58,7 @@ static bool hear_stacks(struct etf *c, struct buf *out)
     }
     net.begins++;
     if (net.refuse) {
-        enc_tuple(out, 3);
-        enc_atom(out, "error");
-        enc_atom(out, "who");
-        enc_str(out, "invalid choice of processes");
+        peer_error(out, "who", "invalid choice of processes");
     } else {
         enc_atom(out, "ok");
     }
@@ -77,15 +67,13 @@ static bool hear_stacks(struct etf *c, struct buf *out)
 
 static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *out)
 {
-    struct etf c = h->what;
-    uint32_t arity;
+    struct etf c;
 
     (void)arg;
     (void)p;
-    bool request = !h->rpc && etf_tuple(&c, &arity);
-    if (request && etf_is_atom(&c, "limits"))
+    if (heard_is(h, "limits", NULL))
         net.limits++;
-    if (request && etf_is_atom(&c, "stacks")) {
+    if (heard_is(h, "stacks", &c)) {
         if (net.hold) {
             net.held = h->ref;
             return false;
@@ -96,28 +84,11 @@ static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *o
     return true;
 }
 
-static struct session *open_fake(const struct session_opts *o, struct session_info *info,
-                                 struct err *e)
-{
-    (void)o;
-    memset(info, 0, sizeof *info);
-    if (net.opened == PEERS) {
-        err_set(e, "no more");
-        return NULL;
-    }
-    unsigned i = net.opened;
-    net.peer[i] = peer_new(hear, NULL);
-    net.opened++;
-    return peer_session(net.peer[i]);
-}
-
 /* ---- an engine on such a node ---- */
 
 struct fixture {
     struct engine *g;
-    struct settings settings;
     struct buf m;
-    uint64_t end_ns;
     char message[400]; /* the last one */
     unsigned messages;
 };
@@ -135,41 +106,25 @@ static void on_message(void *arg, const char *text, bool is_error)
 static void begin(struct fixture *f, bool attached)
 {
     const struct engine_hooks hooks = {.arg = f, .message = on_message};
-    struct err e;
+    const struct settings settings = {.history = true};
 
     memset(&net, 0, sizeof net);
     memset(f, 0, sizeof *f);
     buf_init(&f->m, 0);
-    f->settings.history = true;
-    f->settings.replay_speed = 0;
-    f->end_ns = clock_mono_ns() + LONG_NS;
-    f->g = engine_new(&f->settings, &hooks, &e);
+    f->g = fake_engine_new(&settings, &hooks, hear, CONNECTIONS);
     assert_non_null(f->g);
     stream_clock(f->g->stream, AGENT_STACKS_START, 1000000000);
     if (attached)
-        assert_int_equal(
-            engine_attach(f->g, &(struct conn_target){.node = "n@h", .cookie = "cookie"}, &e), 0);
+        assert_int_equal(fake_engine_attach(f->g), 0);
 }
 
 static void end(struct fixture *f)
 {
-    engine_free(f->g);
+    fake_engine_free(f->g);
     buf_release(&f->m);
-    for (unsigned i = 0; i < net.opened; i++)
-        peer_free(net.peer[i], true);
 }
 
-static void turn(struct fixture *f)
-{
-    engine_poll(f->g);
-    if (clock_mono_ns() > f->end_ns)
-        fail_msg("it hangs");
-    usleep(200);
-}
-
-#define UNTIL(f, cond)                                                                             \
-    while (!(cond))                                                                                \
-    turn(f)
+#define UNTIL(f, cond) FAKE_ENGINE_UNTIL((f)->g, cond)
 
 static enum sampling_state state_of(const struct fixture *f)
 {
@@ -280,7 +235,7 @@ static void another_choice_forgets_the_samples(void **state)
     buf_init(&ok, 0);
     enc_atom(&ok, "ok");
     net.hold = false;
-    peer_answer(net.peer[0], false, net.held, &ok);
+    peer_answer(peers_at(0), false, net.held, &ok);
     buf_release(&ok);
     UNTIL(&f, state_of(&f) == SAMPLING_ON);
     assert_int_equal(samples(&f), 0);
@@ -298,17 +253,17 @@ static void each_connection_is_asked(void **state)
     UNTIL(&f, state_of(&f) == SAMPLING_ON);
     arrives(&f, 1);
     UNTIL(&f, samples(&f) == 3);
-    peer_hang_up(net.peer[0]);
+    peer_hang_up(peers_at(0));
     UNTIL(&f, state_of(&f) == SAMPLING_NO_NODE);
     UNTIL(&f, state_of(&f) == SAMPLING_ON);
-    assert_int_equal(net.opened, 2);
+    assert_int_equal(peers_opened(), 2);
     assert_int_equal(net.begins, 2);
     assert_int_equal(samples(&f), 3);
     arrives(&f, 1); /* of another sampler */
     UNTIL(&f, samples(&f) == 6);
     engine_stacks_end(f.g);
-    peer_hang_up(net.peer[1]);
-    UNTIL(&f, net.opened == 3 && engine_state(f.g) == ENGINE_UP);
+    peer_hang_up(peers_at(1));
+    UNTIL(&f, peers_opened() == 3 && engine_state(f.g) == ENGINE_UP);
     assert_int_equal(state_of(&f), SAMPLING_OFF);
     assert_int_equal(net.begins, 2);
     end(&f);
@@ -335,12 +290,13 @@ static void a_refusal_is_told(void **state)
 }
 
 /* Polls as if all pauses between two tries were over. */
-#define UNTIL_TRIED(f, cond)                                                                       \
-    while (!(cond)) {                                                                              \
-        (f)->g->stacks.end_next_ns = (f)->g->stacks.end_next_ns ? 1 : 0;                           \
-        (f)->g->stacks.begin_next_ns = (f)->g->stacks.begin_next_ns ? 1 : 0;                       \
-        turn(f);                                                                                   \
-    }
+static void skip_pauses(struct fixture *f)
+{
+    f->g->stacks.end_next_ns = f->g->stacks.end_next_ns ? 1 : 0;
+    f->g->stacks.begin_next_ns = f->g->stacks.begin_next_ns ? 1 : 0;
+}
+
+#define UNTIL_TRIED(f, cond) UNTIL(f, (skip_pauses(f), cond))
 
 /* The node was sampled, and refuses that after a reconnect. */
 static void reconnect_refused(struct fixture *f)
@@ -349,7 +305,7 @@ static void reconnect_refused(struct fixture *f)
     arrives(f, 1);
     UNTIL(f, samples(f) == 3);
     net.refuse = true;
-    peer_hang_up(net.peer[0]);
+    peer_hang_up(peers_at(0));
     UNTIL(f, net.begins == 2);
 }
 
@@ -461,8 +417,8 @@ static void an_end_is_not_asked_of_another_connection(void **state)
     net.hold = true;
     engine_stacks_end(f.g);
     UNTIL(&f, net.held);
-    peer_hang_up(net.peer[0]);
-    UNTIL(&f, net.opened == 2 && engine_state(f.g) == ENGINE_UP);
+    peer_hang_up(peers_at(0));
+    UNTIL(&f, peers_opened() == 2 && engine_state(f.g) == ENGINE_UP);
     assert_false(engine_stacks_ending(f.g));
     assert_int_equal(f.messages, 0);
     net.hold = false;
