@@ -1,5 +1,5 @@
-/* Stack samples in the engine: what the node is asked, what arrives, what a snapshot says of it;
- * and a recording that has some. */
+/* Stack samples in the engine: what the node is asked, what arrives, what a snapshot says of them.
+ */
 #include "agent_stacks.h"
 #include "fake_engine.h"
 
@@ -10,14 +10,12 @@
 #include "../../src/engine/control.c"
 #undef session_open
 
-#include <engine/recording_meta.h>
 #include <engine/state.h>
 #include <kprof/erl/enc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -89,7 +87,8 @@ static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *o
 struct fixture {
     struct engine *g;
     struct buf m;
-    char message[400]; /* the last one */
+    struct snap_sampling sampling; /* as `why` has found it */
+    char message[400];             /* the last one */
     unsigned messages;
 };
 
@@ -103,7 +102,7 @@ static void on_message(void *arg, const char *text, bool is_error)
     f->messages++;
 }
 
-static void begin(struct fixture *f, bool attached)
+static void begin(struct fixture *f)
 {
     const struct engine_hooks hooks = {.arg = f, .message = on_message};
     const struct settings settings = {.history = true};
@@ -114,8 +113,7 @@ static void begin(struct fixture *f, bool attached)
     f->g = fake_engine_new(&settings, &hooks, hear, CONNECTIONS);
     assert_non_null(f->g);
     stream_clock(f->g->stream, AGENT_STACKS_START, 1000000000);
-    if (attached)
-        assert_int_equal(fake_engine_attach(f->g), 0);
+    assert_int_equal(fake_engine_attach(f->g), 0);
 }
 
 static void end(struct fixture *f)
@@ -131,6 +129,13 @@ static enum sampling_state state_of(const struct fixture *f)
     struct snap_sampling s;
     engine_sampling(f->g, &s);
     return s.state;
+}
+
+/* Why there are no samples; "": no reason. */
+static const char *why(struct fixture *f)
+{
+    engine_sampling(f->g, &f->sampling);
+    return f->sampling.why;
 }
 
 static void arrives(struct fixture *f, uint64_t seq)
@@ -151,6 +156,13 @@ static size_t samples(struct fixture *f)
     return n;
 }
 
+/* Message `seq`; with it, there are `total` samples. */
+#define ARRIVES(f, seq, total)                                                                     \
+    do {                                                                                           \
+        arrives(f, seq);                                                                           \
+        UNTIL(f, samples(f) == (total));                                                           \
+    } while (0)
+
 static void sample(struct fixture *f, const char *who, uint64_t interval_us, bool fresh)
 {
     struct stack_request r = {.interval_us = interval_us, .period_ms = 5000, .statuses = 127};
@@ -160,10 +172,18 @@ static void sample(struct fixture *f, const char *who, uint64_t interval_us, boo
     assert_int_equal(engine_stacks_begin(f->g, &r, fresh, &e), 0);
 }
 
+static void begin_refused(struct fixture *f)
+{
+    begin(f);
+    net.refuse = true;
+    sample(f, "all", 9000, true);
+    UNTIL(f, state_of(f) == SAMPLING_FAILED);
+}
+
 /* All processes are sampled. */
 static void begin_sampling(struct fixture *f, bool fresh)
 {
-    begin(f, true);
+    begin(f);
     UNTIL(f, engine_state(f->g) == ENGINE_UP);
     sample(f, "all", 9000, fresh);
     UNTIL(f, state_of(f) == SAMPLING_ON);
@@ -177,7 +197,7 @@ static void samples_arrive_and_their_cost_is_told(void **state)
     struct snap_sampling s;
 
     (void)state;
-    begin(&f, true);
+    begin(&f);
     assert_int_equal(state_of(&f), SAMPLING_NONE);
     assert_null(engine_stacks_view(f.g));
     UNTIL(&f, engine_state(f.g) == ENGINE_UP);
@@ -187,8 +207,7 @@ static void samples_arrive_and_their_cost_is_told(void **state)
     assert_int_equal(net.begins, 1);
     assert_int_equal(net.limits, 1); /* there is no tier: they were not needed before */
     assert_int_equal(net.interval_us, 9000);
-    arrives(&f, 1);
-    UNTIL(&f, samples(&f) == 3);
+    ARRIVES(&f, 1, 3);
     struct snapshot *snap = engine_snapshot(f.g, WINDOW_10S, false);
     s = snap->sampling;
     snapshot_free(snap);
@@ -201,8 +220,7 @@ static void samples_arrive_and_their_cost_is_told(void **state)
     assert_int_equal(s.processes, 2);
     assert_int_equal(s.matched, 5);
     assert_int_equal(s.lost, 0);
-    arrives(&f, 4); /* two messages are missing */
-    UNTIL(&f, samples(&f) == 6);
+    ARRIVES(&f, 4, 6); /* two messages are missing */
     engine_sampling(f.g, &s);
     assert_int_equal(s.lost, 2);
     engine_stacks_end(f.g);
@@ -219,8 +237,7 @@ static void another_choice_forgets_the_samples(void **state)
 
     (void)state;
     begin_sampling(&f, true);
-    arrives(&f, 1);
-    UNTIL(&f, samples(&f) == 3);
+    ARRIVES(&f, 1, 3);
     sample(&f, "all", 18000, false); /* only the interval: they stay, the sampler goes on */
     UNTIL(&f, net.interval_us == 18000);
     assert_int_equal(samples(&f), 3);
@@ -229,8 +246,7 @@ static void another_choice_forgets_the_samples(void **state)
     sample(&f, "<0.91.0>", 9000, true);
     assert_int_equal(samples(&f), 0);
     UNTIL(&f, net.held);
-    arrives(&f, 2);
-    UNTIL(&f, samples(&f) == 3);
+    ARRIVES(&f, 2, 3);
     struct buf ok;
     buf_init(&ok, 0);
     enc_atom(&ok, "ok");
@@ -247,20 +263,18 @@ static void each_connection_is_asked(void **state)
     struct fixture f;
 
     (void)state;
-    begin(&f, true);
+    begin(&f);
     sample(&f, "all", 9000, true); /* before there is one */
     assert_int_equal(state_of(&f), SAMPLING_NO_NODE);
     UNTIL(&f, state_of(&f) == SAMPLING_ON);
-    arrives(&f, 1);
-    UNTIL(&f, samples(&f) == 3);
+    ARRIVES(&f, 1, 3);
     peer_hang_up(peers_at(0));
     UNTIL(&f, state_of(&f) == SAMPLING_NO_NODE);
     UNTIL(&f, state_of(&f) == SAMPLING_ON);
     assert_int_equal(peers_opened(), 2);
     assert_int_equal(net.begins, 2);
     assert_int_equal(samples(&f), 3);
-    arrives(&f, 1); /* of another sampler */
-    UNTIL(&f, samples(&f) == 6);
+    ARRIVES(&f, 1, 6); /* of another sampler */
     engine_stacks_end(f.g);
     peer_hang_up(peers_at(1));
     UNTIL(&f, peers_opened() == 3 && engine_state(f.g) == ENGINE_UP);
@@ -272,20 +286,14 @@ static void each_connection_is_asked(void **state)
 static void a_refusal_is_told(void **state)
 {
     struct fixture f;
-    struct snap_sampling s;
 
     (void)state;
-    begin(&f, true);
-    net.refuse = true;
-    sample(&f, "all", 9000, true);
-    UNTIL(&f, state_of(&f) == SAMPLING_FAILED);
-    engine_sampling(f.g, &s);
-    assert_string_equal(s.why, "the node cannot sample stacks: invalid choice of processes");
+    begin_refused(&f);
+    assert_string_equal(why(&f), "the node cannot sample stacks: invalid choice of processes");
     net.refuse = false;
     sample(&f, "all", 9000, true);
     UNTIL(&f, state_of(&f) == SAMPLING_ON);
-    engine_sampling(f.g, &s);
-    assert_string_equal(s.why, "");
+    assert_string_equal(why(&f), "");
     end(&f);
 }
 
@@ -302,8 +310,7 @@ static void skip_pauses(struct fixture *f)
 static void reconnect_refused(struct fixture *f)
 {
     begin_sampling(f, false);
-    arrives(f, 1);
-    UNTIL(f, samples(f) == 3);
+    ARRIVES(f, 1, 3);
     net.refuse = true;
     peer_hang_up(peers_at(0));
     UNTIL(f, net.begins == 2);
@@ -325,15 +332,13 @@ static void a_busy_node_is_asked_again_after_a_reconnect(void **state)
 static void a_node_that_refuses_each_time_is_given_up(void **state)
 {
     struct fixture f;
-    struct snap_sampling s;
 
     (void)state;
     reconnect_refused(&f);
     UNTIL_TRIED(&f, state_of(&f) == SAMPLING_FAILED);
     assert_int_equal(net.begins, 7);
     assert_int_equal(f.g->stacks.begin_next_ns, 0);
-    engine_sampling(f.g, &s);
-    assert_string_equal(s.why, "the node cannot sample stacks: invalid choice of processes");
+    assert_string_equal(why(&f), "the node cannot sample stacks: invalid choice of processes");
     engine_stacks_end(f.g);
     assert_int_equal(state_of(&f), SAMPLING_OFF);
     end(&f);
@@ -343,22 +348,16 @@ static void a_node_that_refuses_each_time_is_given_up(void **state)
 static void samples_show_that_the_node_samples(void **state)
 {
     struct fixture f;
-    struct snap_sampling s;
 
     (void)state;
-    begin(&f, true);
-    net.refuse = true;
-    sample(&f, "all", 9000, true);
-    UNTIL(&f, state_of(&f) == SAMPLING_FAILED);
+    begin_refused(&f);
     assert_int_equal(net.begins, 1); /* at the first request, the operator decides */
     arrives(&f, 1);
     UNTIL(&f, state_of(&f) == SAMPLING_ON);
-    engine_sampling(f.g, &s);
-    assert_string_equal(s.why, "");
+    assert_string_equal(why(&f), "");
     sample(&f, "all", 18000, false); /* refused: the samples are those of the choice before */
     UNTIL(&f, state_of(&f) == SAMPLING_FAILED);
-    arrives(&f, 2);
-    UNTIL(&f, samples(&f) == 6);
+    ARRIVES(&f, 2, 6);
     assert_int_equal(state_of(&f), SAMPLING_FAILED);
     end(&f);
 }
@@ -366,7 +365,7 @@ static void samples_show_that_the_node_samples(void **state)
 /* Sampling goes on and costs: the node is asked again, and the operator is told, once. */
 static void an_end_that_fails_is_told_and_asked_for_again(void **state)
 {
-    static const char why[] = "stack sampling did not end: badarg";
+    static const char text[] = "stack sampling did not end: badarg";
     struct fixture f;
 
     (void)state;
@@ -375,7 +374,7 @@ static void an_end_that_fails_is_told_and_asked_for_again(void **state)
     engine_stacks_end(f.g);
     UNTIL_TRIED(&f, net.ends == 3);
     assert_true(engine_stacks_ending(f.g));
-    assert_string_equal(f.message, why);
+    assert_string_equal(f.message, text);
     assert_int_equal(f.messages, 1);
     net.keep = false;
     UNTIL_TRIED(&f, !engine_stacks_ending(f.g));
@@ -427,91 +426,23 @@ static void an_end_is_not_asked_of_another_connection(void **state)
 
 static void a_sampler_that_ended_by_itself_is_told(void **state)
 {
-    static const char why[] = "stack sampling ended: its process was killed";
+    static const char text[] = "stack sampling ended: its process was killed";
     struct fixture f;
-    struct snap_sampling s;
     struct etf rest;
     uint64_t ref;
 
     (void)state;
-    begin(&f, true);
-    sample(&f, "all", 9000, true);
-    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    begin_sampling(&f, true);
     buf_clear(&f.m);
     enc_version(&f.m);
     enc_tuple(&f.m, 3);
     enc_atom(&f.m, "ke");
     enc_atom(&f.m, "stacks");
-    enc_str(&f.m, why);
+    enc_str(&f.m, text);
     stream_feed(f.g->stream, f.m.data, f.m.len, clock_mono_ns(), &rest, &ref);
     UNTIL(&f, state_of(&f) == SAMPLING_OFF);
-    engine_sampling(f.g, &s);
-    assert_string_equal(s.why, why);
+    assert_string_equal(why(&f), text);
     end(&f);
-}
-
-/* ---- recordings ---- */
-
-static void record(const char *path, unsigned messages)
-{
-    struct recording_meta meta = {.start_native = AGENT_STACKS_START,
-                                  .units_per_s = 1000000000,
-                                  .wall_ns = 5000000000u,
-                                  .tiers.entry = TIER_NONE};
-    struct err e;
-    struct buf b;
-    struct recorder *r = recorder_open(path, &e);
-
-    assert_non_null(r);
-    buf_init(&b, 0);
-    recording_meta_write(&meta, &b);
-    recorder_write(r, RECORD_META, 1000, b.data, b.len);
-    for (unsigned i = 1; i <= messages; i++) {
-        agent_stacks_message(&b, i);
-        recorder_write(r, RECORD_STACKS, 1000 + i, b.data, b.len);
-    }
-    buf_release(&b);
-    assert_int_equal(recorder_close(r, &e), 0);
-}
-
-/* More messages than the inbox holds; the second time without a screen. */
-static void a_replay_has_its_samples(void **state)
-{
-    const unsigned messages = 20000;
-    char path[] = "/tmp/kprof_stacks_XXXXXX";
-    struct stack_request r = {.period_ms = 5000};
-    struct fixture f;
-    struct err e;
-
-    (void)state;
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    close(fd);
-    unlink(path);
-    record(path, messages);
-    begin(&f, false);
-    assert_int_equal(engine_replay(f.g, path, &e), 0);
-    UNTIL(&f, engine_state(f.g) == ENGINE_REPLAYED);
-    assert_int_equal(samples(&f), 3 * messages);
-    assert_int_equal(state_of(&f), SAMPLING_ON);
-    struct stack_view *v = engine_stacks_view(f.g);
-    /* its first sample is at the time of the recording */
-    assert_int_equal(stack_profile_meta(stack_view_profile(v))->wall_ns +
-                         (int64_t)stack_view_at(v, 0)->time_ns,
-                     5000000000);
-    stack_view_release(v);
-    process_choice_default(&r.processes);
-    assert_int_equal(engine_stacks_begin(f.g, &r, true, &e), -1);
-    assert_int_equal(samples(&f), 3 * messages);
-    end(&f);
-
-    begin(&f, false);
-    f.g->run.history = false;
-    assert_int_equal(engine_replay(f.g, path, &e), 0);
-    UNTIL(&f, engine_state(f.g) == ENGINE_REPLAYED);
-    assert_null(engine_stacks_view(f.g));
-    end(&f);
-    unlink(path);
 }
 
 int main(void)
@@ -528,7 +459,6 @@ int main(void)
         cmocka_unit_test(an_end_that_fails_each_time_is_given_up),
         cmocka_unit_test(an_end_is_not_asked_of_another_connection),
         cmocka_unit_test(a_sampler_that_ended_by_itself_is_told),
-        cmocka_unit_test(a_replay_has_its_samples),
     };
     return cmocka_run_group_tests_name("stack_sampling", tests, NULL, NULL);
 }
