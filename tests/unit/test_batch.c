@@ -1,6 +1,7 @@
 /* A run without a screen that fails, because its node does not take the configuration or because
  * its report is too long: one sentence has the reason. */
 #include "fake_peer.h"
+#include "stderr_text.h"
 
 #include <kprof/trace/session.h>
 
@@ -61,7 +62,7 @@ static int run_said(const char *refused, enum export_format f, char *output, cha
 {
     static struct options o;
     struct conn_target t = {.node = "n@h", .cookie = "cookie"};
-    FILE *file = tmpfile();
+    struct stderr_text text;
 
     net.refused = refused;
     peers_begin(hear, 1);
@@ -75,15 +76,9 @@ static int run_said(const char *refused, enum export_format f, char *output, cha
     o.output = output;
     o.iterations = 1;
     o.delay_ns = 100000000;
-    assert_non_null(file);
-    int err = dup(STDERR_FILENO);
-    dup2(fileno(file), STDERR_FILENO);
+    stderr_text_begin(&text);
     int status = run_batch(&o, &t);
-    dup2(err, STDERR_FILENO);
-    close(err);
-    rewind(file);
-    said[fread(said, 1, cap - 1, file)] = 0;
-    fclose(file);
+    stderr_text_end(&text, said, cap);
     peers_end();
     return status;
 }

@@ -1,5 +1,6 @@
 /* --full-trace with an agent that never says that the full trace has ended: the run ends. */
 #include "fake_peer.h"
+#include "stderr_text.h"
 
 #include <kprof/base/clock.h>
 #include <kprof/trace/session.h>
@@ -47,7 +48,7 @@ static void an_agent_without_an_end_is_told(void **state)
     static struct options o;
     struct conn_target t = {.node = "n@h", .cookie = "cookie"};
     char what[] = "m:f/1", said[2000];
-    FILE *file = tmpfile();
+    struct stderr_text text;
 
     (void)state;
     options_defaults(&o);
@@ -55,16 +56,10 @@ static void an_agent_without_an_end_is_told(void **state)
     o.node[0] = "n@h";
     o.full_trace = what;
     o.duration_ns = 5000000000u;
-    assert_non_null(file);
     peers_begin(hear, 1);
-    int err = dup(STDERR_FILENO);
-    dup2(fileno(file), STDERR_FILENO);
+    stderr_text_begin(&text);
     int status = full_run(&o, &t);
-    dup2(err, STDERR_FILENO);
-    close(err);
-    rewind(file);
-    said[fread(said, 1, sizeof said - 1, file)] = 0;
-    fclose(file);
+    stderr_text_end(&text, said, sizeof said);
     peers_end();
     assert_int_equal(status, 1);
     assert_non_null(

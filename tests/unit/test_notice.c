@@ -1,4 +1,6 @@
 /* Lines on standard error: what a node sends must not be a command to the terminal. */
+#include "stderr_text.h"
+
 #include <app/notice.h>
 
 #include <setjmp.h>
@@ -7,7 +9,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -15,19 +16,12 @@
 
 static void printed(void (*print)(void), const char *line)
 {
-    char got[200] = "";
-    int pipe_fd[2], saved = dup(STDERR_FILENO);
+    struct stderr_text text;
+    char got[200];
 
-    assert_true(saved >= 0);
-    assert_int_equal(pipe(pipe_fd), 0);
-    assert_true(dup2(pipe_fd[1], STDERR_FILENO) >= 0);
+    stderr_text_begin(&text);
     print();
-    fflush(stderr);
-    assert_true(dup2(saved, STDERR_FILENO) >= 0);
-    close(pipe_fd[1]);
-    assert_true(read(pipe_fd[0], got, sizeof got - 1) > 0);
-    close(pipe_fd[0]);
-    close(saved);
+    stderr_text_end(&text, got, sizeof got);
     assert_string_equal(got, line);
 }
 
