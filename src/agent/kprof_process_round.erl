@@ -8,7 +8,7 @@
 %% and the names of the groups: {{call | app, Name}, Number}, {{call | app, number, Number}, Name}, {call | app, how many}.
 %%
 %% Invariant: the top processes are asked by other processes, which have ?ANSWER_MS. The values of a running process arrive at
-%% its next yield, and the round waits for that. The sizes of heaps are read only where reductions or queue have changed. At
+%% its next yield, and the round waits for that; processes of which this is known to take long are left out. The sizes of heaps are read only where reductions or queue have changed. At
 %% most ?KNOWN processes are compared with the round before, at most ?CALLS initial calls and ?APPS applications are told
 %% apart.
 -module(kprof_process_round).
@@ -19,8 +19,10 @@
 -type column() :: reductions | memory | queue | growth | binary | gcs.
 -type group() :: all | {initial_call, {binary(), binary(), arity()}} | {application, binary()}.
 -type wanted() :: #{by := column(), rows := pos_integer(), within := group()}.
-%% number: 1, 2, ...; before_us: when the round before began (us)
--type order() :: #{known := ets:tid(), number := pos_integer(), before_us := integer(), wanted := wanted(), vm := kprof_hazard:vm()}.
+%% number: 1, 2, ...; before_us: when the round before began (us); without: those that are stuck are not read, and count as late
+-type order() :: #{
+    known := ets:tid(), number := pos_integer(), before_us := integer(), wanted := wanted(), without := kprof_stuck:without(), vm := kprof_hazard:vm()
+}.
 %% The rows, the groups by initial call, those by application, figures (PROTOCOL.md, "Processes").
 -type told() :: {[tuple()], [tuple()], [tuple()], #{atom() => integer()}}.
 
@@ -37,6 +39,7 @@
 -record(r, {
     known :: ets:tid(),
     number :: pos_integer(),
+    without :: kprof_stuck:without(),
     vm :: kprof_hazard:vm(),
     masters :: #{pid() => binary()},
     sums :: counters:counters_ref(),
@@ -70,10 +73,10 @@ forget(Known) -> ets:delete_all_objects(Known).
 start(Order) -> kprof_node:if_room(fun() -> spawn_opt(?MODULE, init, [self(), Order], [link, kprof_walk:heap()]) end).
 
 -spec init(pid(), order()) -> term().
-init(Leader, #{known := Known, number := Number, before_us := Before, vm := Vm, wanted := #{by := By, rows := Most, within := Within}}) ->
+init(Leader, #{known := Known, number := Number, before_us := Before, vm := Vm, without := Without, wanted := #{by := By, rows := Most, within := Within}}) ->
     Began = erlang:monotonic_time(microsecond),
     R0 = #r{
-        known = Known, number = Number, vm = Vm, masters = kprof_walk:masters(), sums = counters:new(?FIELDS * (?CALLS + ?APPS + 2), []),
+        known = Known, number = Number, without = Without, vm = Vm, masters = kprof_walk:masters(), sums = counters:new(?FIELDS * (?CALLS + ?APPS + 2), []),
         column = place(By), within = within(Within, Known), full = ets:info(Known, size) >= ?KNOWN, top = kprof_rank:new(Most)
     },
     {Source, W0} =
@@ -87,7 +90,7 @@ init(Leader, #{known := Known, number := Number, before_us := Before, vm := Vm, 
     {Calls, W4} = groups(call, R, W3),
     {Apps, W} = groups(app, R, W4),
     Figures = #{
-        processes => R#r.processes, born => if Number > 1 -> R#r.born; true -> 0 end, died => Died, late => Late,
+        processes => R#r.processes, born => if Number > 1 -> R#r.born; true -> 0 end, died => Died, late => Late + length([P || {P, stuck} <- maps:to_list(Without)]),
         unnamed => R#r.n_unnamed, between_us => if Number > 1 -> Began - Before; true -> 0 end,
         round_us => erlang:monotonic_time(microsecond) - Began
     },
@@ -104,6 +107,7 @@ walk(Source, R0, W0) ->
     end.
 
 visit(P, R) when P =:= self() -> R;
+visit(P, #r{without = Without} = R) when map_get(P, Without) =:= stuck -> R;
 visit(P, #r{known = Known, vm = Vm, number = Number} = R) ->
     case ets:lookup(Known, P) of
         [{_, _, own}] ->
@@ -210,7 +214,10 @@ taken(P, Had, {Status, Reductions, Queue, Heaps, same}, R) ->
     },
     counted(P, Row, {Reductions - element(3, Had), Queue - element(4, Had), collections(element(5, Had), Gcs)}, R).
 
-%% A new process: all its values are changes since the last round, unless it was not stored then because the table was full.
+%% A new process: all its values are changes since the last round, unless it was not stored then, because it was stuck or the table
+%% was full.
+born(P, Row, #r{without = Without} = R) when is_map_key(P, Without) ->
+    counted(P, Row, {0, 0, 0}, R);
 born(P, Row, #r{full = false, born = N} = R) ->
     counted(P, Row, {element(3, Row), max(0, element(4, Row)), max(0, element(5, Row))}, R#r{born = N + 1});
 born(P, Row, #r{known = Known, processes = N} = R) ->

@@ -1,7 +1,8 @@
 %% The process table while kprof-top shows it: begins a round in each period, and answers kprof-top with the newest one. A
 %% process of its own, with normal priority. It ends with the controller.
 %%
-%% Invariant: one round at a time; none while the gate is closed. The time between two rounds is the requested one, or longer if
+%% Invariant: one round at a time; none while the gate is closed. A round that a process does not answer is ended after two seconds,
+%% and the next one begins anew, without this process. The time between two rounds is the requested one, or longer if
 %% the budget requires it. Each round is reported at most once, and only as the answer to a request for what it was begun for.
 -module(kprof_process_table).
 -agent(tools).
@@ -22,6 +23,7 @@
     budget :: non_neg_integer(),
     known :: ets:tid(),
     round = none :: none | {pid(), kprof_process_round:wanted()},
+    stuck = kprof_stuck:new() :: kprof_stuck:stuck(),
     number = 0 :: non_neg_integer(), % rounds since `known` was last cleared
     began_us :: integer(), % of the last round; before the first: as if it were due
     next :: none | reference(), % the timer of the next one
@@ -46,14 +48,16 @@ init(Controller, #{period_us := Us} = Options, {Gate, Budget}) ->
 
 loop(#t{controller = Controller} = T) ->
     receive
-        {'DOWN', Controller, _, _, _} -> exit(normal);
+        {'DOWN', Controller, _, _, _} -> exit(shutdown); % with those that are linked to it
         Message -> loop(handle(Message, T))
     end.
 
 handle({take, Ref, Wanted, PeriodUs}, T) -> answered(Ref, changed(Wanted, PeriodUs, T));
 handle({next, Timer}, #t{next = Timer} = T) -> begun(T#t{next = none});
-handle({round, Round, BeganUs, Told, Ns}, #t{round = {Round, Wanted}} = T) -> rounded(BeganUs, Ns, T#t{round = none, newest = {Wanted, Told}});
+handle({round, Round, BeganUs, Told, Ns}, #t{round = {Round, Wanted}, stuck = Stuck} = T) -> rounded(BeganUs, Ns, T#t{round = none, newest = {Wanted, Told}, stuck = kprof_stuck:walked(Stuck)});
 handle({no_round, Round}, #t{round = {Round, _}, period_us = Us, number = N} = T) -> planned(Us, T#t{round = none, number = N - 1});
+handle({look, Round}, #t{round = {Round, _}} = T) -> looked(kprof_stuck:look(Round, T#t.stuck), Round, T);
+handle({'DOWN', Ref, _, _, _}, #t{stuck = Stuck} = T) -> T#t{stuck = kprof_stuck:answered(Ref, Stuck)};
 handle({gate, Gate, Budget}, #t{gate = Gate} = T) -> T#t{budget = Budget};
 handle({gate, 0, Budget}, T) -> planned(0, T#t{gate = 0, budget = Budget});
 handle({gate, Gate, Budget}, T) -> forgotten(T#t{gate = Gate, budget = Budget});
@@ -68,10 +72,13 @@ planned(InUs, #t{next = none, gate = 0} = T) ->
 planned(_, T) ->
     T.
 
-begun(#t{gate = 0, round = none, number = N, known = Known, began_us = Before, options = #{wanted := Wanted, vm := Vm}} = T) ->
-    case kprof_process_round:start(#{known => Known, number => N + 1, before_us => Before, wanted => Wanted, vm => Vm}) of
-        none -> planned(T#t.period_us, T); % no room for a process
-        Round -> T#t{round = {Round, Wanted}, number = N + 1}
+begun(#t{gate = 0, round = none, number = N, known = Known, began_us = Before, stuck = Stuck, options = #{wanted := Wanted, vm := Vm}} = T) ->
+    case kprof_process_round:start(#{known => Known, number => N + 1, before_us => Before, wanted => Wanted, without => kprof_stuck:without(Stuck), vm => Vm}) of
+        none ->
+            planned(T#t.period_us, T); % no room for a process
+        Round ->
+            kprof_stuck:look_later(Round),
+            T#t{round = {Round, Wanted}, number = N + 1}
     end;
 begun(T) ->
     T.
@@ -84,6 +91,12 @@ rounded(BeganUs, Ns, #t{number = N, newest = {Is, _}, budget = Budget, unpaid_ns
     Us = kprof_stack_rate:period(if N =:= 1; Is =/= Wanted -> min(?SECOND_US, Asked); true -> Asked end, Due, Schedulers, Budget),
     Cost = kprof_stack_rate:cost(0, 0, Due, Us * 1000 * Schedulers),
     planned(max(?REST_US, BeganUs + Us - erlang:monotonic_time(microsecond)), T#t{began_us = BeganUs, period_us = Us, cost = Cost, unpaid_ns = Later}).
+
+looked({true, Stuck}, _, T) ->
+    planned(?REST_US, (forgotten(T))#t{stuck = Stuck});
+looked({false, Stuck}, Round, T) ->
+    kprof_stuck:look_later(Round),
+    T#t{stuck = Stuck}.
 
 %% A round that is under way ends; what was known is too old to compare with when the next one begins.
 forgotten(#t{round = Round, known = Known} = T) ->

@@ -5,11 +5,11 @@
 %% (kprof_walk). If the hazard table forbids sample_queue, the queues of processes whose messages are off heap are not
 %% read; if it forbids sample_large, processes with large heaps are not chosen.
 %%
-%% Invariant: at most ?MOST processes are chosen; if more match, a different random part of them each time. Processes of
+%% Invariant: at most ?MOST processes are chosen, none of those that are stuck (kprof_stuck); if more match, a different random part of them each time. Processes of
 %% agents are never chosen.
 -module(kprof_stack_choice).
 -agent(tools).
--export([start/2, init/3, is_who/1, refused/1, described/3]).
+-export([start/3, init/4, is_who/1, refused/1, described/3]).
 -export_type([who/0, chosen/0]).
 
 -type by() :: reductions | memory | queue | binary.
@@ -36,6 +36,7 @@
 
 -record(c, {
     vm :: kprof_hazard:vm(),
+    without = #{} :: kprof_stuck:without(),
     walk :: kprof_walk:walk(),
     masters :: #{pid() => binary()}, % of applications
     walked = 0 :: non_neg_integer(),
@@ -70,8 +71,8 @@ is_id(_) -> false.
 
 %% The caller, which is linked to it, gets {chosen, Chooser, [chosen()], Figures, ns of work, how many processes it has started}, or
 %% {no_choice, Chooser}: the node had no room for a process.
--spec start(who(), kprof_hazard:vm()) -> pid().
-start(Who, Vm) -> spawn_opt(?MODULE, init, [self(), Who, Vm], [link, kprof_walk:heap()]).
+-spec start(who(), kprof_stuck:without(), kprof_hazard:vm()) -> pid().
+start(Who, Without, Vm) -> spawn_opt(?MODULE, init, [self(), Who, Without, Vm], [link, kprof_walk:heap()]).
 
 %% Those of these processes that may be sampled, in the calling process. Masters: of applications.
 -spec described([pid()], kprof_hazard:vm(), #{pid() => binary()}) -> [chosen()].
@@ -80,9 +81,9 @@ described([], _, _) ->
 described(Pids, Vm, Masters) ->
     element(1, described(Pids, #c{vm = Vm, walk = kprof_walk:new(), masters = Masters})).
 
--spec init(pid(), who(), kprof_hazard:vm()) -> term().
-init(Leader, Who, Vm) ->
-    C0 = #c{vm = Vm, walk = kprof_walk:new(), masters = kprof_walk:masters()},
+-spec init(pid(), who(), kprof_stuck:without(), kprof_hazard:vm()) -> term().
+init(Leader, Who, Without, Vm) ->
+    C0 = #c{vm = Vm, without = Without, walk = kprof_walk:new(), masters = kprof_walk:masters()},
     {Pids, Matched, C1} =
         case kprof_node:if_room(fun() -> candidates(Who, C0) end) of
             none -> unlink(Leader), Leader ! {no_choice, self()}, exit(normal);
@@ -217,8 +218,17 @@ repeated(Source, #c{walk = W0} = C) ->
     {Pids, W} = kprof_walk:take(Source, W0),
     {Pids, C#c{walk = W}}.
 
-each(F, Acc0, Items, #c{walk = W0} = C) ->
-    {Acc, W} = kprof_walk:each(F, Acc0, Items, W0),
+%% Without those that would not answer.
+each(F, Acc0, Pids, #c{walk = W0, without = Without} = C) ->
+    {Acc, W} = kprof_walk:each(
+        fun
+            (P, Acc) when map_get(P, Without) =:= stuck -> Acc;
+            (P, Acc) -> F(P, Acc)
+        end,
+        Acc0,
+        Pids,
+        W0
+    ),
     {Acc, C#c{walk = W}}.
 
 %% ---- The top processes by a value ----

@@ -39,6 +39,7 @@
     depth :: pos_integer(), % number of functions of a stack that the node reports
     %% the choice of processes
     chooser = none :: none | pid(),
+    stuck = kprof_stuck:new() :: kprof_stuck:stuck(),
     choice_ns = 0 :: non_neg_integer(), % work of the last choice
     choice_of = 1 :: pos_integer(), % number of processes of the node then
     choice_at :: integer(), % us
@@ -119,7 +120,7 @@ depth(Controller) ->
 
 loop(#l{controller = Controller} = L) ->
     receive
-        {'DOWN', Controller, _, _, _} -> exit(normal);
+        {'DOWN', Controller, _, _, _} -> exit(shutdown); % with those that are linked to it
         Message -> loop(timed(Message, L))
     end.
 
@@ -137,9 +138,11 @@ handle({seen, Events}, L) -> seen(Events, L);
 handle({sampled, Worker, _, Results, Skipped, Late}, L) -> sampled(Worker, Results, Skipped, Late, L);
 handle({chosen, Chooser, Chosen, Figures, Ns, Walks}, #l{chooser = Chooser} = L0) ->
     L = lists:foldl(fun(_, L1) -> started(L1) end, L0, lists:seq(1, Walks)),
-    chosen(Chosen, choice_later(Ns, L#l{chooser = none, choice = Figures}));
+    chosen(Chosen, choice_later(Ns, L#l{chooser = none, choice = Figures, stuck = kprof_stuck:walked(L#l.stuck)}));
 handle({no_choice, Chooser}, #l{chooser = Chooser, options = #{period_ms := Ms}} = L) -> choose_in(1000 * Ms, L#l{chooser = none});
 handle({choose, Timer}, #l{choose = Timer} = L) -> choose(L);
+handle({look, Chooser}, #l{chooser = Chooser} = L) -> looked(kprof_stuck:look(Chooser, L#l.stuck), L);
+handle({'DOWN', Ref, _, _, _}, #l{stuck = Stuck} = L) -> L#l{stuck = kprof_stuck:answered(Ref, Stuck)};
 handle(tell, L) ->
     erlang:send_after(?TELL_MS, self(), tell),
     case L#l.blocked orelse L#l.n_samples > 0 orelse L#l.new_processes =/= [] of
@@ -169,13 +172,22 @@ choose(#l{options = #{who := inside}, seen = none, seed = Seed} = L) ->
     chosen([], choice_later(0, L#l{choice = #{matched => 0}, seen = kprof_stack_seen:new(Seed), masters = kprof_walk:masters()}));
 choose(#l{options = #{who := inside}} = L) ->
     choice_later(0, L#l{masters = kprof_walk:masters()});
-choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm := Vm, period_ms := Ms}} = L) ->
-    case kprof_node:if_room(fun() -> kprof_stack_choice:start(Who, Vm) end) of
-        none -> choose_in(1000 * Ms, L);
-        Chooser -> started(L#l{choose = none, chooser = Chooser})
+choose(#l{chooser = none, gate = 0, blocked = false, stuck = Stuck, options = #{who := Who, vm := Vm, period_ms := Ms}} = L) ->
+    case kprof_node:if_room(fun() -> kprof_stack_choice:start(Who, kprof_stuck:without(Stuck), Vm) end) of
+        none ->
+            choose_in(1000 * Ms, L);
+        Chooser ->
+            kprof_stuck:look_later(Chooser),
+            started(L#l{choose = none, chooser = Chooser})
     end;
 choose(#l{options = #{period_ms := Ms}} = L) ->
     choose_in(1000 * Ms, L).
+
+looked({true, Stuck}, L) ->
+    choose_in(0, (unchosen(L))#l{stuck = Stuck});
+looked({false, Stuck}, #l{chooser = Chooser} = L) ->
+    kprof_stuck:look_later(Chooser),
+    L#l{stuck = Stuck}.
 
 %% After a choice that took so many ns of work. The timer before, if there is one, does not count.
 choice_later(Ns, L) ->

@@ -5,7 +5,7 @@
 %% Invariant: a slice is at most ?SLICE_US long, plus the processes between two readings of the clock. It is shorter than a slice
 %% of kprof_flags: walks for samples and tables go on all the time, and the node's own processes wait for each slice.
 -module(kprof_walk).
--export([new/0, heap/0, source/1, take/2, each/4, idle/2, busy_ns/1]).
+-export([new/0, heap/0, source/1, take/2, each/4, at/1, idle/2, busy_ns/1]).
 -export([info/2, may_ask/2, may_ask_queue/2, of_heaps/2, is_long/1, is_large/1, is_agents/1, masters/0]).
 -export_type([walk/0]).
 
@@ -31,13 +31,31 @@ new() -> #walk{slice = kprof_flags:slice()}.
 -spec heap() -> {max_heap_size, map()}.
 heap() -> kprof_flags:heap_limit(?HEAP_WORDS).
 
-%% F(Item, Acc) -> Acc for each item of the list (mostly processes).
+%% F(Item, Acc) -> Acc for each item of the list (mostly processes). Where it is, is in the process dictionary, for at/1.
 -spec each(fun((Item, Acc) -> Acc), Acc, [Item], walk()) -> {Acc, walk()}.
 each(F, Acc, Items, W) -> each(F, Acc, Items, ?STEP, W).
 
-each(_, Acc, [], _, W) -> {Acc, W};
-each(F, Acc, Items, 0, W) -> each(F, Acc, Items, ?STEP, rested(W));
-each(F, Acc, [P | Rest], Left, W) -> each(F, F(P, Acc), Rest, Left - 1, W).
+each(_, Acc, [], _, W) ->
+    put(?MODULE, none),
+    {Acc, W};
+each(F, Acc, Items, 0, W) ->
+    each(F, Acc, Items, ?STEP, rested(W));
+each(F, Acc, [P | Rest], Left, W) ->
+    put(?MODULE, P),
+    each(F, F(P, Acc), Rest, Left - 1, W).
+
+%% The process that a walking process is reading; none: it reads none.
+-spec at(pid()) -> pid() | none.
+at(Walker) ->
+    case process_info(Walker, dictionary) of
+        {_, Dictionary} ->
+            case lists:keyfind(?MODULE, 1, Dictionary) of
+                {_, P} when is_pid(P) -> P;
+                _ -> none
+            end;
+        undefined ->
+            none
+    end.
 
 rested(#walk{slice = {_, Since} = Slice, busy_us = Busy} = W) ->
     Us = now_us() - Since,

@@ -10,6 +10,7 @@ tests() ->
         {large_heaps_get_no_signal, fun large_heaps_get_no_signal/1},
         {long_queues_are_not_walked, fun long_queues_are_not_walked/1},
         {who_does_not_answer_holds_nobody_up, fun who_does_not_answer_holds_nobody_up/1},
+        {who_does_not_answer_is_left_out, fun who_does_not_answer_is_left_out/1},
         {polls_are_bounded, fun polls_are_bounded/1},
         {polls_of_the_dead, fun polls_of_the_dead/1},
         {polls_stop_with_the_breaker, fun polls_stop_with_the_breaker/1},
@@ -28,19 +29,8 @@ waiting(T, N) ->
 %% A process in a long native function: the questions end after a second. The other questions are answered meanwhile. It stays in
 %% the function until the test lets it go: so all answers are about a process that cannot answer, however slow the machine is.
 who_does_not_answer_holds_nobody_up(T) ->
-    case rpc:call(T, erlang, system_info, [schedulers_online]) of
-        1 -> skipped; % then nobody else can run
-        _ -> is_not_held_up(T)
-    end.
-
-is_not_held_up(T) ->
-    K = traced(T, trace_config([{entry, 1}])),
     [Other] = waiting(T, 1),
-    %% To switch VM events on, the VM stops all schedulers (OTP 28+): not during a function that only the test ends.
-    ?got({kh, _, #{vm_events := On}} when On > 0),
-    ?soon(fun() -> vm_events_switched(T) end),
-    {P, Waker} = rpc:call(T, agent_load, blocked, [self()]),
-    try
+    Result = beside_a_blocked(T, fun(K, P) ->
         [Blocked, Waits] = [numbers(T, One) || One <- [P, Other]],
         {Id, Serial} = Blocked,
         ?equal(ask(K, {alive, [Blocked]}), []),
@@ -50,11 +40,49 @@ is_not_held_up(T) ->
             [{Id, Serial, <<>>}, {_, _, Known}] = ask(K, {who, [Blocked, Waits]}),
             Known =/= <<>>
         end)
-    after
-        exit(Waker, kill)
-    end,
-    ?got(ends),
+    end),
     stop([Other]),
+    Result.
+
+%% The process table and the choices of processes to sample wait for it once; then they leave it out, until it answers.
+who_does_not_answer_is_left_out(T) ->
+    Late = fun(K, Is) -> ?soon(fun() -> case round_of(K) of #{late := N} -> Is(N); _ -> false end end) end,
+    beside_a_blocked(T, fun(K, _) ->
+        ok = ask(K, {limits, ?NO_LIMITS}),
+        Late(K, fun(N) -> N > 0 end),
+        ok = ask(K, {processes, off}),
+        ok = ask(K, {stacks, #{who => all, interval_us => 5000}}),
+        ?got({ks, _, _, _, _, _, _, _, [_ | _]}),
+        ok = ask(K, {stacks, off}),
+        Late(K, fun(N) -> N > 0 end),
+        fun() -> Late(K, fun(N) -> N =:= 0 end), ok = ask(K, {processes, off}) end
+    end).
+
+%% The figures of a round of the process table.
+round_of(K) ->
+    case ask(K, {processes, #{by => reductions, period_ms => 500}}) of
+        {processes, _, _, #{processes := N} = Figures, [_ | _], _, _} when N > 5 -> Figures;
+        {wait, _} -> receive after 50 -> #{} end
+    end.
+
+%% Test(K, Blocked process), and then what it returns if that is a function, when the process answers again.
+beside_a_blocked(T, Test) ->
+    case rpc:call(T, erlang, system_info, [schedulers_online]) of
+        1 -> skipped; % then nobody else can run
+        _ -> beside_one(T, Test)
+    end.
+
+beside_one(T, Test) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    _ = round_of(K), % loads the second module: no code is loaded while a scheduler is blocked
+    ok = ask(K, {processes, off}),
+    %% To switch VM events on, the VM stops all schedulers (OTP 28+): not during a function that only the test ends.
+    ?got({kh, _, #{vm_events := On}} when On > 0),
+    ?soon(fun() -> vm_events_switched(T) end),
+    {P, Waker} = rpc:call(T, agent_load, blocked, [self()]),
+    After = try Test(K, P) after exit(Waker, kill) end,
+    ?got(ends),
+    is_function(After) andalso After(),
     finish(T, K).
 
 polls_are_bounded(T) ->

@@ -578,7 +578,7 @@ pids_left() -> [P || P <- processes(), {_, {kprof_pids, _, _}} <- [process_info(
 
 %% The processes that are chosen to be sampled, by a separately loaded source of the agent.
 chosen(Who, Vm) ->
-    Chooser = kprof_stack_choice:start(Who, Vm),
+    Chooser = kprof_stack_choice:start(Who, #{}, Vm),
     receive {chosen, Chooser, Chosen, Figures, _, _} -> {Chosen, Figures} end.
 
 %% The number of the agent's processes that poll others, because requests hang in them.
@@ -594,7 +594,7 @@ samplers(Prefix) ->
 %% The first round of the process table, made by separately loaded sources of the agent.
 processes_round(Vm, By) ->
     Wanted = #{by => By, rows => 200, within => all},
-    Round = kprof_process_round:start(#{known => kprof_process_round:known(), number => 1, before_us => 0, wanted => Wanted, vm => Vm}),
+    Round = kprof_process_round:start(#{known => kprof_process_round:known(), number => 1, before_us => 0, wanted => Wanted, without => #{}, vm => Vm}),
     receive {round, Round, _, Told, _} -> Told end.
 
 %% A process that makes one request after the other, until it is killed.
