@@ -241,7 +241,7 @@ static uint8_t *put_scalars(uint8_t *o, const struct figures *f)
 
     *flags = 0;
     o = put_varint(o, h->count);
-    o = put_varint(o, h->min_ns);
+    o = put_varint(o, h->count ? h->min_ns : 0);
     if (h->count > 1) {
         o = put_varint(o, h->max_ns - h->min_ns);
         if (h->sum_ns >= 9e15) {
@@ -334,8 +334,9 @@ static bool get_scalars(const uint8_t **p, const uint8_t *end, struct scalars *s
 
 static void add_scalars(struct figures *f, const struct scalars *s)
 {
-    hist_merge_scalars(&f->hist, s->count, s->sum_ns, s->sumsq_ns, s->min, s->min + s->spread,
-                       s->clipped);
+    if (s->count) /* without calls there is no minimum */
+        hist_merge_scalars(&f->hist, s->count, s->sum_ns, s->sumsq_ns, s->min, s->min + s->spread,
+                           s->clipped);
     f->tally.calls += s->t.calls;
     f->tally.late += s->t.late;
     f->tally.exits += s->t.exits;
@@ -392,7 +393,7 @@ const uint8_t *hist_codec_add(const uint8_t *p, const uint8_t *end, struct figur
         return NULL;
     if (what == HIST_CODEC_ALL || what == HIST_CODEC_SCALARS)
         add_scalars(into, &s);
-    if (what == HIST_CODEC_SCALARS)
+    if (what == HIST_CODEC_SCALARS || s.count == 0)
         return end;
     if (s.count == 1) /* the bucket was left out */
         change_bucket(&into->hist, hist_bucket_of(s.min), 1, what == HIST_CODEC_TAKE);
@@ -415,6 +416,8 @@ const uint8_t *hist_codec_spread(const uint8_t *p, const uint8_t *end, struct fi
     *said = (struct hist_codec_said){s.t.calls, s.count, s.t.errors, rank == 1 ? s.min : max};
     for (size_t i = 0; i < n; i++)
         add_scalars(into[i], &s);
+    if (s.count == 0)
+        return end;
     if (s.count == 1) {
         for (size_t i = 0; i < n; i++)
             change_bucket(&into[i]->hist, hist_bucket_of(s.min), 1, false);

@@ -52,7 +52,7 @@ void figures_clear(struct figures *f)
 
 void figures_merge(struct figures *into, const struct figures *from)
 {
-    if (from->hist.count == 0)
+    if (figures_empty(from))
         return;
     hist_merge(&into->hist, &from->hist);
     into->tally.calls += from->tally.calls;
@@ -324,7 +324,7 @@ static void roll(struct windows *w, int level)
                 at[i] =
                     hist_codec_add(at[i], end[i], windows_wants(w, least, ends_s[i]) ? &sum : NULL,
                                    HIST_CODEC_ALL);
-        if (sum.hist.count)
+        if (!figures_empty(&sum))
             hist_codec_append(w, least, &sum);
         figures_clear(&sum);
     }
@@ -337,7 +337,7 @@ static void close_second(struct windows *w)
     w->packed.n = 0;
     for (size_t i = 0; w->busy && i < (size_t)ROW_KINDS * w->idents; i++) {
         struct row *r = w->row[i];
-        if (!r || r->cur.hist.count == 0)
+        if (!r || figures_empty(&r->cur))
             continue;
         hist_codec_append(w, (uint32_t)i, &r->cur);
         figures_merge(&r->run, &r->cur);

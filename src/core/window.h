@@ -63,7 +63,7 @@ struct windows {
     uint64_t start_ns, now_ns, sec; /* sec: number of the running second */
     uint64_t zero_ns;               /* the run counts from here */
     uint64_t end_ns;                /* no view covers later time; 0: the run goes on */
-    uint64_t busy;                  /* calls in the running second */
+    uint64_t busy;                  /* additions in the running second */
     struct {
         struct slot *slot;
         uint64_t oldest_s; /* no earlier second is kept */
@@ -127,12 +127,13 @@ static inline void windows_add(struct windows *w, uint16_t tier, uint16_t ident,
     r->cur.tally.busy_ns += t->busy_ns;
 }
 
-/* Adds to share_ns only. It takes effect with the next call of the row. */
+/* Adds to share_ns only. */
 static inline void windows_add_share(struct windows *w, uint16_t tier, uint16_t ident, uint64_t ns)
 {
     struct row *r = windows_row(w, tier, ident);
     if (!r)
         r = windows_row_new(w, tier, ident);
+    w->busy++;
     r->cur.tally.share_ns += ns;
 }
 
@@ -147,6 +148,11 @@ bool windows_wants(const struct windows *w, uint32_t row, uint64_t ends_s);
 void figures_init(struct figures *f);
 void figures_release(struct figures *f);
 void figures_clear(struct figures *f);
+/* A row without calls may still have share_ns: that of requests that were given up. */
+static inline bool figures_empty(const struct figures *f)
+{
+    return f->hist.count == 0 && f->tally.share_ns == 0;
+}
 void figures_merge(struct figures *into, const struct figures *from);
 
 /* Prepares the window for windows_read. Returns the time that it covers. */

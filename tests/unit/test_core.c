@@ -673,6 +673,26 @@ static void old_calls_show_before_the_request_ends(void **state)
     done(&f);
 }
 
+/* The time of a request that is given up is that of all requests, even if no request ends after
+ * it: the calls that were drained have added to the shares of their tiers. */
+static void share_of_a_request_that_is_given_up(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call_id(&f, 0, P2, 8, E, M0, f.create);
+    ret(&f, 10, P2, M0);
+    call_id(&f, 100, P1, 7, E, M0, f.create);
+    call(&f, 101, P1, 7, A, FN_E);
+    ret(&f, 5101, P1, FN_E);
+    for (int s = 6; s < 70; s++)
+        until(&f, 1000 * s);
+    EXPECT_REQUESTS(&f, 2, 1, 0, 1);
+    double share = row(&f, A, "create").share;
+    if (!(share > 5.0 / 62 && share < 5.0 / 60))
+        fail_msg("%f of the time", share);
+    done(&f);
+}
+
 /* ---- other values ---- */
 
 static void no_entry(void **state)
@@ -807,6 +827,7 @@ int main(void)
         cmocka_unit_test(zero),
         cmocka_unit_test(full_tables),
         cmocka_unit_test(long_request_gives_up_what_ended),
+        cmocka_unit_test(share_of_a_request_that_is_given_up),
         cmocka_unit_test(old_calls_show_before_the_request_ends),
         cmocka_unit_test(no_entry),
         cmocka_unit_test(weights),

@@ -63,6 +63,31 @@ static void expect_same(const struct figures *got, const struct figures *want)
         assert_int_equal(hist_quantile(&got->hist, q[i]), hist_quantile(&want->hist, q[i]));
 }
 
+/* A request was given up: only its time is added. */
+static void give_up(struct windows *w, uint16_t tier, uint16_t ident, uint64_t ns)
+{
+    windows_add_share(w, tier, ident, ns);
+    assert_true(listed < LIST);
+    list[listed++] = (struct happened){.sec = w->sec, .value = ns, .tier = tier, .ident = ident};
+}
+
+static void add_to(struct figures *want, const struct happened *h)
+{
+    for (uint64_t n = h->weight; n > 0; n--)
+        hist_add(&want->hist, h->value);
+    if (h->weight == 0) {
+        want->tally.share_ns += h->value;
+        return;
+    }
+    want->tally.calls++;
+    want->tally.late += h->t.late;
+    want->tally.errors += h->t.errors;
+    want->tally.exits += h->t.exits;
+    want->tally.self_ns += h->t.self_ns * h->weight;
+    want->tally.share_ns += h->t.share_ns * h->weight;
+    want->tally.busy_ns += h->t.busy_ns;
+}
+
 /* The view of w has exactly the calls of the seconds [first, end). */
 static void expect_view(struct windows *w, uint64_t first, uint64_t end)
 {
@@ -75,17 +100,8 @@ static void expect_view(struct windows *w, uint64_t first, uint64_t end)
                 windows_read(w, windows_row(w, tier, id), &got);
             for (size_t i = 0; i < listed; i++)
                 if (list[i].tier == tier && list[i].ident == id && list[i].sec >= first &&
-                    list[i].sec < end) {
-                    for (uint64_t n = list[i].weight; n > 0; n--)
-                        hist_add(&want.hist, list[i].value);
-                    want.tally.calls++;
-                    want.tally.late += list[i].t.late;
-                    want.tally.errors += list[i].t.errors;
-                    want.tally.exits += list[i].t.exits;
-                    want.tally.self_ns += list[i].t.self_ns * list[i].weight;
-                    want.tally.share_ns += list[i].t.share_ns * list[i].weight;
-                    want.tally.busy_ns += list[i].t.busy_ns;
-                }
+                    list[i].sec < end)
+                    add_to(&want, &list[i]);
             expect_same(&got, &want);
             figures_release(&got);
             figures_release(&want);
@@ -128,6 +144,8 @@ static void windows_hold_what_happened(void **state)
     for (int step = 0; step < 700; step++) {
         for (uint64_t n = rng() % 12; n > 0; n--)
             happen(&w, pick(3), pick(IDENTS), rng() % (1000 + (rng() % 5000) * (rng() % 5000)));
+        if (rng() % 4 == 0)
+            give_up(&w, pick(3), pick(IDENTS), rng() % (100 * SEC));
         uint64_t how = rng() % 100;
         now += how < 60   ? SEC
                : how < 90 ? SEC / 3
@@ -269,6 +287,45 @@ static void forgotten_tier_does_not_come_back(void **state)
     windows_release(&w);
 }
 
+static uint64_t all_shares(const struct windows *w)
+{
+    uint64_t ns = 0;
+
+    for (uint16_t tier = 0; tier < 3; tier++)
+        for (uint16_t id = 0; id < IDENTS; id++) {
+            const struct row *r = windows_row(w, tier, id);
+            if (r)
+                ns += r->run.tally.share_ns + r->cur.tally.share_ns;
+        }
+    return ns;
+}
+
+/* Closing a second and folding an identity into another one lose no share. */
+static void shares_are_conserved(void **state)
+{
+    (void)state;
+    struct windows w;
+    uint64_t now = SEC, want = 0;
+
+    windows_init(&w, IDENTS, 1 << 20);
+    windows_advance(&w, now);
+    for (int step = 0; step < 2000; step++) {
+        uint64_t ns = rng() % (10 * SEC);
+        uint16_t from = pick(IDENTS), to = pick(IDENTS);
+        if (rng() % 2)
+            windows_add(&w, pick(3), pick(IDENTS), ns, 1, &(struct tally){.share_ns = ns});
+        else
+            windows_add_share(&w, pick(3), pick(IDENTS), ns);
+        want += ns;
+        if (rng() % 3 == 0)
+            windows_advance(&w, now += SEC);
+        if (rng() % 5 == 0 && from != to)
+            windows_fold_ident(&w, from, to);
+        assert_int_equal(all_shares(&w), want);
+    }
+    windows_release(&w);
+}
+
 static void zero_begins_anew(void **state)
 {
     (void)state;
@@ -304,6 +361,28 @@ static uint64_t check_past(struct windows *w, uint64_t from, uint64_t to)
     return from - first + (end - to);
 }
 
+/* A second with only the time of a request that was given up. */
+static void a_share_without_calls(void **state)
+{
+    (void)state;
+    struct windows w;
+    uint64_t now = SEC;
+
+    windows_init(&w, IDENTS, 1 << 20);
+    windows_advance(&w, now);
+    listed = 0;
+    give_up(&w, 1, 1, 60 * SEC);
+    windows_advance(&w, now += SEC);
+    for (enum window which = WINDOW_1S; which < WINDOW_COUNT; which++)
+        check_view(&w, which, UINT64_MAX);
+    happen(&w, 1, 1, 700);
+    windows_advance(&w, now += 400 * SEC); /* in coarser slots */
+    for (enum window which = WINDOW_1S; which < WINDOW_COUNT; which++)
+        check_view(&w, which, UINT64_MAX);
+    assert_int_equal(check_past(&w, 0, 300), 0);
+    windows_release(&w);
+}
+
 static void any_span_of_the_past(void **state)
 {
     (void)state;
@@ -316,6 +395,8 @@ static void any_span_of_the_past(void **state)
     for (int step = 0; step < 900; step++) {
         for (uint64_t n = rng() % 12; n > 0; n--)
             happen(&w, pick(3), pick(IDENTS), rng() % (1000 + (rng() % 5000) * (rng() % 5000)));
+        if (rng() % 4 == 0)
+            give_up(&w, pick(3), pick(IDENTS), rng() % (100 * SEC));
         windows_advance(&w, now += rng() % 40 ? SEC : rng() % (150 * SEC));
         if (rng() % 4 == 0 && w.sec > 0) {
             uint64_t a = rng() % w.sec, b = rng() % w.sec;
@@ -392,6 +473,10 @@ static void names(void **state)
 
 static void random_figures(struct figures *f)
 {
+    if (rng() % 10 == 0) { /* no calls */
+        f->tally.share_ns = 1 + rng() % 1000;
+        return;
+    }
     uint64_t n = rng() % 4 ? rng() % 300 : rng() % 3 + 1, top = UINT64_C(1) << rng() % 52;
 
     for (uint64_t i = 0; i < n || i == 0; i++)
@@ -426,6 +511,12 @@ static void packed_is_unpacked(void **state)
         assert_ptr_equal(hist_codec_add(exact, exact + n, NULL, HIST_CODEC_ALL), exact + n);
         assert_ptr_equal(hist_codec_add(exact, exact + n, &g, HIST_CODEC_ALL), exact + n);
         expect_same(&g, &f);
+        figures_clear(&g);
+        struct figures *const into[] = {&g};
+        struct hist_codec_said said;
+        assert_ptr_equal(hist_codec_spread(exact, exact + n, into, 1, 0.99, &said), exact + n);
+        expect_same(&g, &f);
+        assert_int_equal(said.calls, f.tally.calls);
         for (size_t b = 0; b < HIST_BUCKETS; b++)
             assert_int_equal(hist_bucket_count(&f.hist, b), hist_bucket_count(&g.hist, b));
         hist_codec_add(exact, exact + n, &g, HIST_CODEC_TAKE);
@@ -479,7 +570,9 @@ int main(void)
         cmocka_unit_test(history_is_bounded),
         cmocka_unit_test(gaps_and_jumps),
         cmocka_unit_test(forgotten_tier_does_not_come_back),
+        cmocka_unit_test(shares_are_conserved),
         cmocka_unit_test(zero_begins_anew),
+        cmocka_unit_test(a_share_without_calls),
         cmocka_unit_test(any_span_of_the_past),
         cmocka_unit_test(history_without_its_seconds),
         cmocka_unit_test(windows_of_any_length),
