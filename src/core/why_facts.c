@@ -12,9 +12,9 @@
 
 struct traced_call {
     uint64_t start_ns, end_ns, pid; /* end UINT64_MAX: it has not ended */
-    uint64_t mailbox_ns;            /* 0: not measured */
+    uint64_t mailbox_ns;            /* with mailbox_known */
     uint8_t tier;
-    bool late;
+    bool late, mailbox_known;
 };
 
 /* The calls of all traces, for the overlaps. */
@@ -50,13 +50,13 @@ static size_t read_calls(const struct slow_trace_request *r, struct traced_call 
         if (c->tier >= TIER_MAX)
             continue;
         ends[n] = c->end_ns ? c->end_ns : UINT64_MAX;
-        to[n] = (struct traced_call){
-            .start_ns = c->start_ns,
-            .end_ns = ends[n],
-            .pid = c->pid,
-            .mailbox_ns = c->flags & SLOW_TRACE_MAILBOX ? c->mailbox_us * UINT64_C(1000) : 0,
-            .tier = c->tier,
-            .late = c->flags & SLOW_TRACE_LATE};
+        to[n] = (struct traced_call){.start_ns = c->start_ns,
+                                     .end_ns = ends[n],
+                                     .pid = c->pid,
+                                     .mailbox_ns = c->mailbox_us * UINT64_C(1000),
+                                     .tier = c->tier,
+                                     .late = c->flags & SLOW_TRACE_LATE,
+                                     .mailbox_known = c->flags & SLOW_TRACE_MAILBOX};
         n++;
     }
     qsort(to, n, sizeof *to, by_start);
@@ -92,7 +92,7 @@ static void add_waits(struct why_facts *f, const struct slow_trace_request *r,
         if (e > 0 && ends[e - 1] > step)
             step = ends[e - 1];
         wait_us[c[k].tier] +=
-            (double)(c[k].mailbox_ns ? c[k].mailbox_ns : c[k].start_ns - step) / 1e3;
+            (double)(c[k].mailbox_known ? c[k].mailbox_ns : c[k].start_ns - step) / 1e3;
         f->tier[c[k].tier].remote++;
     }
     for (size_t t = 0; t < TIER_MAX; t++) {

@@ -360,6 +360,23 @@ static void queue_in_parallel(void **state)
     scene_free(c);
 }
 
+/* A measured time below 1 us counts as measured: the server was idle, and the time since the last
+ * event of the request was spent in its caller. */
+static void measured_time_of_an_idle_server(void **state)
+{
+    (void)state;
+    struct scene *c = scene_of("queue");
+    assert_non_null(scene_found(c, "queue"));
+    for (size_t i = 0; i < c->s.n_slow_traces; i++) {
+        struct slow_trace_request *r = (struct slow_trace_request *)c->trace[i].request;
+        r->call[2].flags |= SLOW_TRACE_MAILBOX;
+        r->call[2].mailbox_us = 0;
+    }
+    scene_none(c, "queue");
+    assert_false(scene_unknown(c, "queue"));
+    scene_free(c);
+}
+
 /* Some VMs do not trace garbage collections inside requests. */
 static void no_gc_on_this_vm(void **state)
 {
@@ -607,6 +624,7 @@ int main(void)
         cmocka_unit_test(tier_is_polled),
         cmocka_unit_test(no_gc_on_this_vm),
         cmocka_unit_test(queue_in_parallel),
+        cmocka_unit_test(measured_time_of_an_idle_server),
         cmocka_unit_test(innermost_part),
         cmocka_unit_test(at_most_five),
     };
