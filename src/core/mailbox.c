@@ -25,6 +25,7 @@ void mailbox_release(struct mailbox *m)
 {
     free(m->sent);
     free(m->server);
+    free(m->share);
     map_release(&m->by_sender);
     map_release(&m->by_target);
     map_release(&m->by_server);
@@ -268,24 +269,47 @@ static struct mailbox_server *server_of(struct mailbox *m, uint64_t pid)
     return at == MAP_EMPTY ? NULL : &m->server[at];
 }
 
-static void serves(struct mailbox *m, uint64_t pid, uint64_t label, uint16_t tier)
+static void forget_servers(struct mailbox *m)
+{
+    map_clear(&m->by_server);
+    m->servers = m->shares = 0;
+}
+
+static void serves(struct mailbox *m, uint64_t pid, uint64_t label)
 {
     struct mailbox_server *s = server_of(m, pid);
 
     if (!m->server)
         m->server = reserve(MAILBOX_SERVERS, sizeof *m->server);
-    if (!s && m->servers == MAILBOX_SERVERS) { /* processes that have ended fill it */
-        map_clear(&m->by_server);
-        m->servers = 0;
-    }
+    if (!s && m->servers == MAILBOX_SERVERS) /* processes that have ended fill it */
+        forget_servers(m);
     if (!s) {
         map_put(&m->by_server, pid, m->servers);
         s = &m->server[m->servers++];
-        *s = (struct mailbox_server){.pid = pid, .label = label};
+        *s = (struct mailbox_server){.pid = pid, .label = label, .first = NIL};
     }
     s->serves |= s->label != label;
     s->label = label;
-    s->tier = tier;
+}
+
+/* NULL: there are too many. */
+static struct mailbox_share *share_of(struct mailbox *m, struct mailbox_server *s, uint16_t tier)
+{
+    uint32_t at = s->first;
+
+    if (!m->share)
+        m->share = reserve(MAILBOX_SHARES, sizeof *m->share);
+    while (at != NIL && m->share[at].tier != tier)
+        at = m->share[at].next;
+    if (at != NIL)
+        return &m->share[at];
+    if (m->shares == MAILBOX_SHARES)
+        return NULL;
+    at = m->shares++;
+    m->share[at] =
+        (struct mailbox_share){.server = (uint32_t)(s - m->server), .next = s->first, .tier = tier};
+    s->first = at;
+    return &m->share[at];
 }
 
 void mailbox_arrived(struct core *c, uint32_t at, const struct event *ev)
@@ -294,7 +318,7 @@ void mailbox_arrived(struct core *c, uint32_t at, const struct event *ev)
     uint64_t label = ev->kind == EVENT_ENTRY ? ev->prev : ev->label;
 
     c->calls.call[at].flags |= CALL_ARRIVED;
-    serves(m, ev->pid, label, ev->tier);
+    serves(m, ev->pid, label);
     for (uint32_t s = first_of(c, target_key(ev->pid, label)); s != NIL; s = m->sent[s].next) {
         const struct mailbox_sent *k = &m->sent[s];
         if (k->to != ev->pid || k->label != label || k->ts_ns > ev->ts_ns ||
@@ -331,15 +355,20 @@ uint64_t mailbox_busy_ns(struct core *c, const struct call *f, uint64_t weight)
 
     if (!s || !s->serves)
         return 0;
-    if (s->epoch != epoch) {
-        s->busy_before_ns = s->epoch + 1 == epoch ? s->busy_ns : 0;
-        s->busy_ns = 0;
-        s->epoch = epoch;
+    struct mailbox_share *k = share_of(&c->mailbox, s, f->tier);
+    if (!k) {
+        forget_servers(&c->mailbox);
+        return (f->end_ns - f->start_ns) * weight;
+    }
+    if (k->epoch != epoch) {
+        k->busy_before_ns = k->epoch + 1 == epoch ? k->busy_ns : 0;
+        k->busy_ns = 0;
+        k->epoch = epoch;
     }
     /* Only the part within the time that is shown: a call may be longer than that. */
     if (epoch)
-        s->busy_before_ns += part_ns(f, epoch_ns - EPOCH_S * CLOCK_SEC_NS, epoch_ns) * weight;
-    s->busy_ns += part_ns(f, epoch_ns, UINT64_MAX) * weight;
+        k->busy_before_ns += part_ns(f, epoch_ns - EPOCH_S * CLOCK_SEC_NS, epoch_ns) * weight;
+    k->busy_ns += part_ns(f, epoch_ns, UINT64_MAX) * weight;
     if (!c->mailbox.since_ns)
         c->mailbox.since_ns = f->start_ns;
     return (f->end_ns - f->start_ns) * weight;
@@ -360,23 +389,59 @@ static double seen_s(const struct core *c, uint16_t tier)
     return (double)(c->now_ns - from_ns - gaps_ns(&c->gaps, from_ns, c->now_ns, NULL)) / 1e9;
 }
 
+/* One view of the servers. The time is the same for all processes of a tier. */
+struct busy_view {
+    const struct core *c;
+    uint64_t epoch;
+    double seen_s[TIER_MAX]; /* below 0: not computed yet */
+};
+
+/* The share of the time; more than 1 is an effect of sampling. */
+static double busy_with(struct busy_view *v, const struct mailbox_share *k)
+{
+    uint64_t ns = k->epoch == v->epoch       ? k->busy_ns + k->busy_before_ns
+                  : k->epoch + 1 == v->epoch ? k->busy_ns
+                                             : 0;
+
+    if (v->seen_s[k->tier] < 0)
+        v->seen_s[k->tier] = seen_s(v->c, k->tier);
+    return v->seen_s[k->tier] > SEEN_LEAST_S ? fmin((double)ns / 1e9 / v->seen_s[k->tier], 1) : 0;
+}
+
+/* With calls of all tiers. A tier that was set again has a new number: its former calls would count
+ * beside the new ones. */
+static double busy_with_all(struct busy_view *v, const struct mailbox_server *s)
+{
+    const struct mailbox *m = &v->c->mailbox;
+    double busy = 0;
+
+    for (uint32_t at = s->first; at != NIL; at = m->share[at].next)
+        if (v->c->tiers.tier[m->share[at].tier].active)
+            busy += busy_with(v, &m->share[at]);
+    return fmin(busy, 1);
+}
+
 struct mailbox_busiest mailbox_busiest(const struct core *c, uint16_t tier)
 {
     const struct mailbox *m = &c->mailbox;
     struct mailbox_busiest b = {0};
-    uint64_t epoch = epoch_of(c);
-    double s = seen_s(c, tier);
+    struct busy_view v = {.c = c, .epoch = epoch_of(c)};
 
-    for (uint32_t i = 0; i < m->servers; i++) {
-        const struct mailbox_server *k = &m->server[i];
-        if (k->tier != tier || !k->serves || k->epoch + 1 < epoch)
+    for (size_t i = 0; i < TIER_MAX; i++)
+        v.seen_s[i] = -1;
+    for (uint32_t i = 0; i < m->shares; i++) {
+        const struct mailbox_share *k = &m->share[i];
+        if (k->tier != tier || k->epoch + 1 < v.epoch)
             continue;
-        uint64_t ns = k->epoch == epoch ? k->busy_ns + k->busy_before_ns : k->busy_ns;
+        const struct mailbox_server *s = &m->server[k->server];
+        double busy = busy_with(&v, k), all = busy_with_all(&v, s);
         b.processes++;
-        /* more than 1 is an effect of sampling */
-        double busy = s > SEEN_LEAST_S ? fmin((double)ns / 1e9 / s, 1) : 0;
-        if (busy > b.busy)
-            b = (struct mailbox_busiest){k->pid, busy, b.processes};
+        b.load += all;
+        if (busy > b.busy) {
+            b.pid = s->pid;
+            b.busy = busy;
+            b.all = all;
+        }
     }
     return b;
 }

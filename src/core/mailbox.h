@@ -7,8 +7,9 @@
  * that were sent before and not answered before, the one that was sent first. A process sends one
  * message at a time, because it waits for the answer: its return, or its next message, is the time
  * of the answer. Events of different processes may arrive in any order while the request is open.
- * At most MAILBOX_SENT messages and MAILBOX_SERVERS processes are kept; beyond that, messages
- * are dropped in turn. Memory is reserved when it is first needed. One thread. */
+ * At most MAILBOX_SENT messages, MAILBOX_SERVERS processes and MAILBOX_SHARES tiers of processes
+ * are kept; beyond that, messages are dropped in turn, and all processes are forgotten. Memory is
+ * reserved when it is first needed. One thread. */
 #ifndef KPROF_CORE_MAILBOX_H
 #define KPROF_CORE_MAILBOX_H
 
@@ -21,7 +22,12 @@ struct event;
 struct proc;
 struct attribution;
 
-enum { MAILBOX_SENT = 1 << 16, MAILBOX_SERVERS = 1 << 14, MAILBOX_CHAIN = 64 };
+enum {
+    MAILBOX_SENT = 1 << 16,
+    MAILBOX_SERVERS = 1 << 14,
+    MAILBOX_SHARES = 4 * MAILBOX_SERVERS,
+    MAILBOX_CHAIN = 64
+};
 
 struct mailbox_sent {
     uint64_t from, to, label, ts_ns;
@@ -33,11 +39,17 @@ struct mailbox_sent {
 
 /* A process that has calls of requests that began in other processes. */
 struct mailbox_server {
-    uint64_t pid, label;              /* label: the last one */
+    uint64_t pid, label; /* label: the last one */
+    uint32_t first;      /* its mailbox_share that was made last; UINT32_MAX: none */
+    bool serves;         /* it has had calls of two requests */
+};
+
+/* How long a server ran calls of one tier. */
+struct mailbox_share {
     uint64_t epoch;                   /* of busy_ns */
     uint64_t busy_ns, busy_before_ns; /* in this epoch, and in the one before */
-    uint16_t tier;                    /* of its last call */
-    bool serves;                      /* it has had calls of two requests */
+    uint32_t server, next;            /* next: of the same server; UINT32_MAX: none */
+    uint16_t tier;
 };
 
 struct mailbox {
@@ -46,7 +58,8 @@ struct mailbox {
     struct map by_sender, by_target;
     struct mailbox_server *server; /* NULL until the first */
     struct map by_server;
-    uint32_t servers;
+    struct mailbox_share *share; /* NULL until the first */
+    uint32_t servers, shares;
     /* start of the first call of a server that has ended; 0: none has ended yet */
     uint64_t since_ns;
 };
@@ -76,11 +89,13 @@ struct call;
  * serve), and remembers it. */
 uint64_t mailbox_busy_ns(struct core *c, const struct call *f, uint64_t weight);
 
-/* The process that was busiest with calls of a tier in the last 5 to 10 s, without the time in
- * which nothing was traced. */
+/* The processes that had calls of a tier in the last 5 to 10 s, and the one that was busiest with
+ * them, as shares of the time without that in which nothing was traced. Calls of all tiers wait for
+ * the same process: `all` and `load` include all of them. */
 struct mailbox_busiest {
-    uint64_t pid; /* 0: none */
-    double busy;  /* share of the time */
+    uint64_t pid;     /* 0: none */
+    double busy, all; /* of this process: with calls of the tier, and of all tiers */
+    double load;      /* with calls of all tiers, summed over the processes */
     uint32_t processes;
 };
 struct mailbox_busiest mailbox_busiest(const struct core *c, uint16_t tier);

@@ -28,6 +28,8 @@ void snapshot_fill_busiest(const struct core *c, struct snap_row *r, uint16_t ti
 
     r->busiest_pid = b.pid;
     r->busiest = b.busy;
+    r->busiest_all = b.all;
+    r->load = b.load;
     r->processes = b.processes;
 }
 

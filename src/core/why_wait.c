@@ -56,15 +56,55 @@ static bool queue_by_parts(const struct why_facts *f, struct snap_finding *out, 
     return true;
 }
 
-/* The share of time in which the process runs calls of the tier. */
-static double busy_share(const struct why_tier *t, const struct snap_row *row)
+/* The share of time in which a process, or each of several, runs calls: of a tier, and of all
+ * tiers, for which the calls of the tier wait too. */
+struct use {
+    double tier, all;
+};
+
+static struct use use_within(double tier, double all)
+{
+    struct use u;
+
+    u.all = all > 0 ? (all < 1 ? all : 1) : 0; /* it may not be a number */
+    u.tier = tier > 0 ? (tier < u.all ? tier : u.all) : 0;
+    return u;
+}
+
+/* Of the process in which the slow requests call the tier. */
+static struct use use_of_process(const struct why_tier *t, const struct snap_row *row)
 {
     double busy = why_facts_open(row); /* correct if all of them run in this process */
+    double others = 0;
 
     /* of the last seconds, which may not be those of the window */
-    if (t->processes > 1 && row->busiest_pid == t->pid && row->busiest > 0)
-        busy = row->busiest;
-    return busy < 1 ? busy : 1;
+    if (row->busiest_pid == t->pid && row->busiest > 0) {
+        if (t->processes > 1)
+            busy = row->busiest;
+        others = fmax(row->busiest_all - row->busiest, 0);
+    }
+    return use_within(busy, busy + others);
+}
+
+/* "90 % busy with calls of put, 1.00ms each" */
+struct busy_text {
+    char s[200];
+};
+
+static struct busy_text say_busy(struct use u, const struct snap_row *r)
+{
+    struct busy_text t;
+    struct why_name tier = why_name(r->tier_name);
+    int all = why_percent(u.all), own = why_percent(u.tier);
+
+    if (own == all)
+        snprintf(t.s, sizeof t.s, "%d %% busy with calls of %s, %s each", all, tier.s,
+                 why_us(r->mean_us).s);
+    else
+        snprintf(t.s, sizeof t.s,
+                 "%d %% busy, %d %% with calls of %s (%s each) and %d %% with those of other tiers",
+                 all, own, tier.s, why_us(r->mean_us).s, all - own);
+    return t;
 }
 
 static void say_queue(const struct why_facts *f, const struct why_tier *t, double share,
@@ -72,17 +112,17 @@ static void say_queue(const struct why_facts *f, const struct why_tier *t, doubl
 {
     struct why_process process = why_process(f, t->pid);
     struct why_name tier = why_name(row->tier_name);
-    double busy = busy_share(t, row);
+    struct use use = use_of_process(t, row);
+    bool busy = use.all >= BUSY_LEAST, alone = why_percent(use.tier) == why_percent(use.all);
     bool uneven = row->p99_us >= UNEVEN * row->mean_us &&
                   row->p99_us >= t->wait_us / (double)f->traces / 2; /* it explains the wait */
 
-    if (busy >= BUSY_LEAST)
+    if (busy)
         snprintf(
             out->text, sizeof out->text,
             "%d %% of the time of the %zu newest slow requests is spent waiting for process %s, "
-            "which is %d %% busy with calls of %s, %s each",
-            why_percent(share), f->traces, process.s, why_percent(busy), tier.s,
-            why_us(row->mean_us).s);
+            "which is %s",
+            why_percent(share), f->traces, process.s, say_busy(use, row).s);
     else if (uneven)
         snprintf(out->text, sizeof out->text,
                  "%d %% of the time of the %zu newest slow requests passes before process %s "
@@ -94,20 +134,24 @@ static void say_queue(const struct why_facts *f, const struct why_tier *t, doubl
         snprintf(
             out->text, sizeof out->text,
             "%d %% of the time of the %zu newest slow requests passes before process %s begins "
-            "a call of %s, though these calls keep it only %d %% busy",
-            why_percent(share), f->traces, process.s, tier.s, why_percent(busy));
-    out->score = busy >= BUSY_LEAST || uneven ? 0.55 + 0.4 * share : 0.4 + 0.4 * share;
+            "a call of %s, though %s keep it only %d %% busy",
+            why_percent(share), f->traces, process.s, tier.s,
+            alone ? "these calls" : "the calls of all tiers", why_percent(use.all));
+    out->score = busy || uneven ? 0.55 + 0.4 * share : 0.4 + 0.4 * share;
     out->proof = PROOF_WATERFALL;
     out->trace = t->trace;
     out->row = row;
     out->pid = t->pid;
 }
 
-/* The share of the time in which the processes of the tier run its calls. */
-static double use_of(const struct snap_row *r)
+/* Of the processes of the tier, on average. */
+static struct use use_of_row(const struct snap_row *r)
 {
-    double use = r->processes == 1 ? r->busiest : r->processes ? r->busy / r->processes : 0;
-    return use > 0 ? (use < 1 ? use : 1) : 0; /* it may not be a number */
+    double n = r->processes;
+
+    if (r->processes == 0)
+        return (struct use){0, 0};
+    return use_within(r->processes == 1 ? r->busiest : r->busy / n, r->load / n);
 }
 
 static void say_use(const struct why_facts *f, const struct snap_row *r, struct snap_finding *out)
@@ -120,11 +164,9 @@ static void say_use(const struct why_facts *f, const struct snap_row *r, struct 
         snprintf(who, sizeof who, "process %s is", process.s);
     else
         snprintf(who, sizeof who, "%u processes are", r->processes);
-    snprintf(out->text, sizeof out->text,
-             "%s %d %% busy with calls of %s, %s each: calls wait for %s%s%s%s", who,
-             why_percent(use_of(r)), why_name(r->tier_name).s, why_us(r->mean_us).s,
-             one ? "it" : "one of them", waits ? ", " : "", waits ? why_us(r->wait_mean_us).s : "",
-             waits ? " on average" : "");
+    snprintf(out->text, sizeof out->text, "%s %s: calls wait for %s%s%s%s", who,
+             say_busy(use_of_row(r), r).s, one ? "it" : "one of them", waits ? ", " : "",
+             waits ? why_us(r->wait_mean_us).s : "", waits ? " on average" : "");
     out->proof = PROOF_TABLE;
     out->row = r;
     out->pid = one ? r->busiest_pid : 0;
@@ -142,16 +184,20 @@ static bool is_queued(const struct why_facts *f, const struct snap_row *r)
  * the requests wait. Nobody waits for calls that begin after their request has ended. */
 static bool queue_by_use(const struct why_facts *f, struct snap_finding *out, bool *known)
 {
+    double most = 0; /* of the tiers of one process, the one with most of its time is named */
+
     for (size_t i = 0; i < f->s->n_rows; i++) {
         const struct snap_row *r = &f->s->rows[i];
         if (r->tier == TIER_TOTAL || r->ident || r->count < WHY_CALLS || r->busiest_pid == 0)
             continue;
         *known = true;
-        double score = USE_SCORE * use_of(r);
-        if (use_of(r) < USE_LEAST || !is_queued(f, r) || r->late > r->count / 2 ||
-            score <= out->score)
+        struct use use = use_of_row(r);
+        double score = USE_SCORE * use.all;
+        if (use.all < USE_LEAST || !is_queued(f, r) || r->late > r->count / 2 ||
+            score < out->score || (score <= out->score && use.tier <= most))
             continue;
         out->score = score;
+        most = use.tier;
         say_use(f, r, out);
     }
     return out->score > 0;

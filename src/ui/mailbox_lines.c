@@ -62,14 +62,19 @@ static void draw_head(struct canvas *c, struct rect a)
 /* The processes are those of all identities, and of the last seconds. */
 static void draw_busy(struct canvas *c, struct rect a, int row, const struct snap_row *r)
 {
-    char share[FORMAT_BYTES], most[FORMAT_BYTES], pid[SNAPSHOT_PID_BYTES], text[160];
+    char share[FORMAT_BYTES], most[FORMAT_BYTES], all[FORMAT_BYTES], pid[SNAPSHOT_PID_BYTES],
+        text[160];
     int n;
     format_share(r->busy, share);
     n = snprintf(text, sizeof text, "busy %s", share);
     if (r->busiest_pid) {
         format_share(r->busiest, most);
+        format_share(r->busiest_all, all);
         snapshot_pid(r->busiest_pid, pid);
         n += snprintf(text + n, sizeof text - (size_t)n, "; busiest %s %s", pid, most);
+        if (strcmp(all, most) != 0) {
+            n += snprintf(text + n, sizeof text - (size_t)n, " (%s with all tiers)", all);
+        }
     }
     if (r->processes > 1) {
         snprintf(text + n, sizeof text - (size_t)n, ", of %" PRIu32 " processes", r->processes);

@@ -176,7 +176,7 @@ void fake_waits(struct snap_row *r)
     r->wait_p999_us = r->p999_us / 3;
     r->wait_max_us = r->max_us / 3;
     r->busy = r->ident ? 0.21 : 0.97;
-    r->busiest = 0.97;
+    r->busiest = r->busiest_all = r->load = 0.97;
     r->busiest_pid = 87;
     r->processes = 1;
 }

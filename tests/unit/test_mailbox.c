@@ -271,6 +271,71 @@ static void busiest_is_not_more_than_all(void **state)
     done(&f);
 }
 
+/* The tier of the last call gets no more than its own time, and calls of both tiers wait for the
+ * whole process. */
+static void process_of_two_tiers(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    for (int i = 0; i < 30; i++) { /* the first call does not count */
+        uint16_t tier = i % 3 == 1 ? B : A;
+        double ms = 200 * i;
+        call(&f, ms, P1, 10 + (uint64_t)i, E, M0);
+        call(&f, ms + 1, P2, 10 + (uint64_t)i, tier, M1);
+        ret(&f, ms + 91, P2, M1);
+        ret(&f, ms + 92, P1, M0);
+        until(&f, ms + 200);
+        double seen_s = (ms + 200 - 201) / 1e3;
+        if (seen_s <= 1)
+            continue;
+        double a = (i - (i + 2) / 3) * 0.090 / seen_s, b = (i + 2) / 3 * 0.090 / seen_s;
+        struct snap_row ra = row(&f, A, NULL), rb = row(&f, B, NULL);
+        assert_int_equal(ra.busiest_pid, P2);
+        assert_int_equal(rb.busiest_pid, P2);
+        assert_int_equal(ra.processes, 1);
+        assert_int_equal(rb.processes, 1);
+        expect_near(ra.busiest, a);
+        expect_near(rb.busiest, b);
+        expect_near(ra.busiest_all, a + b);
+        expect_near(rb.busiest_all, a + b);
+        expect_near(ra.load, a + b);
+        expect_near(rb.load, a + b);
+    }
+    done(&f);
+}
+
+/* The load of a tier is that of its processes with all their calls. */
+static void load_of_several_processes(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    for (int i = 0; i < 40; i++) { /* P2: A and B in turn; P3: only B, for a third of the time */
+        uint64_t label = 10 + (uint64_t)i;
+        double ms = 200 * i;
+        call(&f, ms, P1, label, E, M0);
+        call(&f, ms + 1, P2, label, i % 2 ? A : B, M1);
+        call(&f, ms + 1, P3, label, B, M2);
+        ret(&f, ms + 31, P3, M2);
+        ret(&f, ms + 61, P2, M1);
+        ret(&f, ms + 92, P1, M0);
+        until(&f, ms + 200);
+    }
+    double s = (8000 - 201) / 1e3;
+    struct snap_row a = row(&f, A, NULL), b = row(&f, B, NULL);
+    assert_int_equal(a.processes, 1);
+    assert_int_equal(b.processes, 2);
+    expect_near(a.busiest, 20 * 0.060 / s);
+    expect_near(a.busiest_all, 39 * 0.060 / s);
+    expect_near(a.load, 39 * 0.060 / s);
+    assert_int_equal(b.busiest_pid, P3);
+    expect_near(b.busiest, 39 * 0.030 / s);
+    expect_near(b.busiest_all, 39 * 0.030 / s);
+    expect_near(b.load, 39 * 0.090 / s);
+    core_tier_remove(f.c, A); /* its calls are not seen any more */
+    expect_near(row(&f, B, NULL).load, (19 * 0.060 + 39 * 0.030) / s);
+    done(&f);
+}
+
 static void busy_is_scaled_by_the_sampling(void **state)
 {
     (void)state;
@@ -371,6 +436,49 @@ static void tables_are_bounded(void **state)
     until(&f, 100);
     assert_int_equal(f.c->mailbox.high, MAILBOX_SENT);
     assert_int_equal(row(&f, A, NULL).waits, 1);
+    done(&f);
+}
+
+/* Many servers with several tiers each: those that are kept are bounded, and new ones have room. */
+static void servers_are_bounded(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    uint16_t tier[6];
+    for (uint16_t i = 0; i < 6; i++) {
+        char name[8], mfa[16];
+        snprintf(name, sizeof name, "t%u", i);
+        snprintf(mfa, sizeof mfa, "m:t%u/1", i);
+        tier[i] = core_tier_add(f.c, name, mfa);
+        core_tier_set_fn(f.c, tier[i], 1000 + i);
+    }
+    uint64_t n = MAILBOX_SHARES / 6 + 100;
+    for (uint64_t i = 0; i < 7 * n; i++) {
+        uint64_t label = 1 + i % 50, pid = 1000 + i / 7, ts_ns = T0 + i * 2000;
+        struct event ev[] = {{.ts_ns = ts_ns,
+                              .pid = P1,
+                              .label = label,
+                              .fn = FN_E,
+                              .caller = M0,
+                              .tier = E,
+                              .weight = 1,
+                              .kind = EVENT_ENTRY},
+                             {.ts_ns = ts_ns + 1,
+                              .pid = pid,
+                              .label = label,
+                              .fn = 1000 + (uint32_t)(i % 7 % 6),
+                              .caller = M1,
+                              .tier = tier[i % 7 % 6],
+                              .weight = 1,
+                              .kind = EVENT_CALL},
+                             {.ts_ns = ts_ns + 2, .pid = pid, .fn = M1, .kind = EVENT_RETURN_TO},
+                             {.ts_ns = ts_ns + 3, .pid = P1, .fn = M0, .kind = EVENT_RETURN_TO}};
+        core_feed(f.c, ev, 4);
+        assert_true(f.c->mailbox.shares <= MAILBOX_SHARES);
+        assert_true(f.c->mailbox.servers <= MAILBOX_SERVERS);
+    }
+    core_advance(f.c, T0 + 7 * n * 2000 + 100 * MS);
+    assert_in_range(f.c->mailbox.servers, 1, n - 1); /* the others were forgotten */
     done(&f);
 }
 
@@ -495,11 +603,14 @@ int main(void)
         cmocka_unit_test(busy),
         cmocka_unit_test(busy_is_of_the_time_that_was_traced),
         cmocka_unit_test(busiest_is_not_more_than_all),
+        cmocka_unit_test(process_of_two_tiers),
+        cmocka_unit_test(load_of_several_processes),
         cmocka_unit_test(busy_is_scaled_by_the_sampling),
         cmocka_unit_test(processes_that_serve_once),
         cmocka_unit_test(waits_are_in_windows_and_go_with_the_tier),
         cmocka_unit_test(slow_requests_have_the_waits),
         cmocka_unit_test(tables_are_bounded),
+        cmocka_unit_test(servers_are_bounded),
         cmocka_unit_test(every_wait_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -480,7 +480,7 @@ static void queue_by_use(void **state)
     struct snap_row *r = scene_row(c, ACC, KINDS);
 
     r->busiest_pid = 87;
-    r->busiest = 0.97;
+    r->busiest = r->busiest_all = r->load = 0.97;
     r->processes = 1;
     r->busy = 0.96;
     c->s.slow_ns = 0;
@@ -508,20 +508,79 @@ static void queue_by_use(void **state)
     r->late = 1900; /* nobody waits for most of them */
     scene_none(c, "queue");
     r->late = 0;
-    r->busiest = 0.8;
+    r->busiest = r->busiest_all = r->load = 0.8;
     scene_none(c, "queue");
     assert_false(scene_unknown(c, "queue"));
-    r->busiest = 0.97; /* one of eight processes: the others have time */
+    r->busiest = r->busiest_all = 0.97; /* one of eight processes: the others have time */
     r->processes = 8;
-    r->busy = 2.4;
+    r->busy = r->load = 2.4;
     scene_none(c, "queue");
-    r->busy = 7.5;
+    r->busy = r->load = 7.5;
     r->waits = 0;
     scene_first(c, "queue",
                 "8 processes are 94 % busy with calls of acc, 1.00ms each: calls wait for one of "
                 "them");
     scene_run_queue(c, 0, 48); /* its calls may wait for a scheduler */
     scene_none(c, "queue");
+    scene_free(c);
+}
+
+/* A queue is before a process, not before the calls of one tier. */
+static void queue_of_several_tiers(void **state)
+{
+    (void)state;
+    struct scene *c = scene_quiet();
+    struct snap_row *acc = scene_row(c, ACC, KINDS), *db = scene_row(c, DB, KINDS);
+
+    acc->busiest_pid = db->busiest_pid = 87;
+    acc->busiest_all = db->busiest_all = acc->load = db->load = 0.9;
+    acc->processes = db->processes = 1;
+    acc->busiest = 0.3;
+    db->busiest = 0.6;
+    scene_row(c, TIERS, KINDS)->mean_us = 100000;
+    c->s.slow_ns = 0;
+    const struct snap_finding *w =
+        scene_first(c, "queue",
+                    "process <0.87.0> (accounting) is 90 % busy, 60 % with calls of db (4.00ms "
+                    "each) and 30 % with those of other tiers: calls wait for it");
+    assert_ptr_equal(w->row, db);
+    assert_int_equal(w->pid, 87);
+    acc->busiest = 0.6;
+    db->busiest = 0.3;
+    assert_ptr_equal(scene_found(c, "queue")->row, acc);
+    acc->processes = 2; /* another process has time */
+    acc->load = 1.0;
+    db->processes = 2;
+    db->load = 1.0;
+    scene_none(c, "queue");
+    acc->processes = db->processes = 4;
+    acc->busy = 2.4;
+    db->busy = 1.2;
+    acc->load = db->load = 3.6;
+    scene_first(c, "queue",
+                "4 processes are 90 % busy, 60 % with calls of acc (1.00ms each) and 30 % with "
+                "those of other tiers: calls wait for one of them");
+    scene_free(c);
+
+    c = scene_of("queue"); /* with slow requests */
+    acc = scene_row(c, ACC, KINDS);
+    acc->busiest_pid = 87;
+    acc->busiest = 0.4;
+    acc->busiest_all = 0.8;
+    acc->mean_us = 2000;
+    scene_first(c, "queue",
+                "80 % of the time of the 30 newest slow requests is spent waiting for process "
+                "<0.87.0> (accounting), which is 80 % busy, 40 % with calls of acc (2.00ms each) "
+                "and 40 % with those of other tiers");
+    acc->busiest_all = 0.5;
+    scene_first(c, "queue",
+                "80 % of the time of the 30 newest slow requests passes before process <0.87.0> "
+                "(accounting) begins a call of acc, though the calls of all tiers keep it only 50 "
+                "% busy");
+    acc->busiest_pid = 88; /* it is not known what else this process does */
+    scene_first(c, "queue",
+                "80 % of the time of the 30 newest slow requests passes before process <0.87.0> "
+                "(accounting) begins a call of acc, though these calls keep it only 40 % busy");
     scene_free(c);
 }
 
@@ -621,6 +680,7 @@ int main(void)
         cmocka_unit_test(every_rule),
         cmocka_unit_test(what_is_missing),
         cmocka_unit_test(queue_by_use),
+        cmocka_unit_test(queue_of_several_tiers),
         cmocka_unit_test(tier_is_polled),
         cmocka_unit_test(no_gc_on_this_vm),
         cmocka_unit_test(queue_in_parallel),

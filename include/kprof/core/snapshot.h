@@ -87,11 +87,13 @@ struct snap_row {
      * waits: calls for which it is known (--mailbox; 0: the times are NAN). busy: the share of the
      * traced time in which the processes of the tier ran its calls within requests, summed over the
      * processes (1: one process was always busy, or two for half of the time); NAN: no process had
-     * calls of several requests. busiest: its process that was busiest in the last 5 to 10 s, and
-     * its own share of their traced time; 0: none, or the window ends before now. */
+     * calls of several requests. busiest: its process that was busiest with these calls in the last
+     * 5 to 10 s, and its own share of their traced time; 0: none, or the window ends before now.
+     * busiest_all: the share in which this process ran calls of all tiers; a call waits for these
+     * too. load: the same, summed over the processes that had calls of this tier. */
     uint64_t waits;
     double wait_mean_us, wait_p50_us, wait_p90_us, wait_p99_us, wait_p999_us, wait_max_us;
-    double busy, busiest;
+    double busy, busiest, busiest_all, load;
     uint64_t busiest_pid;
     uint32_t processes;                 /* that had calls of the tier in that time */
     const struct time_part_view *parts; /* NULL: no parts were recorded in the window */
