@@ -253,7 +253,7 @@ void slow_record_alone(struct core *c, const struct call *f)
 {
     struct slow_trace_call k = of(c, f);
 
-    if (f->kind == CALL_ASYNC && c->slow.running) {
+    if (f->kind == CALL_ASYNC && c->slow.running.n) {
         slow_store_ended(&c->slow, &k);
     } else if (f->kind == CALL_LATE && c->slow.threshold_ns) {
         uint64_t all = f->end_ns - f->start_ns;

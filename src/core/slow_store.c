@@ -12,6 +12,7 @@ void slow_store_init(struct slow_store *s, uint32_t entries)
     memset(s, 0, sizeof *s);
     s->log.cap = entries;
     map_init(&s->by_end, SLOW_STORE_REQUESTS);
+    slow_running_init(&s->running);
 }
 
 void slow_store_set(struct slow_store *s, uint64_t threshold_ns, uint64_t now_ns)
@@ -30,12 +31,15 @@ void slow_store_set(struct slow_store *s, uint64_t threshold_ns, uint64_t now_ns
 static void forget(struct slow_store *s, uint32_t at)
 {
     struct slow_trace_request *r = s->slot[at];
+    struct slow_running_place place;
 
     if (!r)
         return;
     if (map_get(&s->by_end, r->end_ns) == at)
         map_del(&s->by_end, r->end_ns);
-    s->running -= r->running;
+    for (uint32_t i = 1; r->running && i < r->n; i++)
+        if (r->call[i].flags & SLOW_TRACE_RUNNING)
+            slow_running_take(&s->running, &r->call[i], at, &place);
     slow_trace_unref(r);
     s->slot[at] = NULL;
 }
@@ -91,6 +95,7 @@ void slow_store_release(struct slow_store *s)
     free(s->log.entry);
     free(s->log.open);
     map_release(&s->by_end);
+    slow_running_release(&s->running);
     memset(s, 0, sizeof *s);
 }
 
@@ -316,25 +321,21 @@ static struct slow_trace_request *writable(struct slow_store *s, uint32_t at)
     return s->slot[at];
 }
 
+/* at: the position of the request, or SLOW_RUNNING_ANY */
 static bool end_running(struct slow_store *s, uint32_t at, const struct slow_trace_call *call)
 {
-    const struct slow_trace_request *r = s->slot[at];
-    uint32_t i = 0;
+    struct slow_running_place place;
 
-    while (i < r->n && !(r->call[i].flags & SLOW_TRACE_RUNNING && r->call[i].pid == call->pid &&
-                         r->call[i].start_ns == call->start_ns && r->call[i].tier == call->tier))
-        i++;
-    if (i == r->n)
+    if (!slow_running_take(&s->running, call, at, &place))
         return false;
-    struct slow_trace_request *own = writable(s, at);
-    struct slow_trace_call *c = &own->call[i];
+    struct slow_trace_request *own = writable(s, place.trace);
+    struct slow_trace_call *c = &own->call[place.call];
     c->flags = (uint8_t)((c->flags & ~SLOW_TRACE_RUNNING) | (call->flags & SLOW_TRACE_ERROR) |
                          SLOW_TRACE_ASYNC);
     c->end_ns = call->end_ns;
     if (c->flags & SLOW_TRACE_LATE)
         c->self_ns = call->self_ns;
     own->running--;
-    s->running--;
     return true;
 }
 
@@ -355,7 +356,7 @@ void slow_store_late(struct slow_store *s, uint64_t request_end_ns,
         remember(s, request_end_ns, call);
         return;
     }
-    if (s->slot[at]->running && end_running(s, at, call))
+    if (end_running(s, at, call))
         return;
     if (s->slot[at]->n >= SLOW_TRACE_CALLS) {
         writable(s, at)->omitted++;
@@ -387,7 +388,9 @@ uint64_t slow_store_close(struct slow_store *s, int at, const struct slow_trace_
     r->call[0] = *entry;
     make_room(s, s->at);
     s->slot[s->at] = r;
-    s->running += r->running;
+    for (uint32_t i = 1; r->running && i < r->n; i++)
+        if (r->call[i].flags & SLOW_TRACE_RUNNING)
+            slow_running_add(&s->running, &r->call[i], s->at, i);
     map_put(&s->by_end, r->end_ns, s->at);
     s->at = s->at + 1 == SLOW_STORE_REQUESTS ? 0 : s->at + 1;
     s->n += s->n < SLOW_STORE_REQUESTS;
@@ -398,9 +401,7 @@ uint64_t slow_store_close(struct slow_store *s, int at, const struct slow_trace_
 
 void slow_store_ended(struct slow_store *s, const struct slow_trace_call *call)
 {
-    for (uint32_t i = 0; i < SLOW_STORE_REQUESTS && s->running; i++)
-        if (s->slot[i] && s->slot[i]->running && end_running(s, i, call))
-            return;
+    end_running(s, SLOW_RUNNING_ANY, call);
 }
 
 void slow_store_closed_done(struct slow_store *s, uint64_t id, uint64_t done)

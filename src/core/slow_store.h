@@ -17,6 +17,7 @@
 
 #include "slow_entry.h"
 #include "slow_kept.h"
+#include "slow_running.h"
 
 #include <kprof/base/map.h>
 #include <kprof/core/slow_trace.h>
@@ -44,7 +45,7 @@ struct slow_store {
     struct slow_trace_request *slot[SLOW_STORE_REQUESTS]; /* a ring */
     uint64_t slot_done[SLOW_STORE_REQUESTS];              /* the number of its line; 0: none */
     uint32_t n, at;
-    uint32_t running;  /* SLOW_TRACE_RUNNING calls of all of them */
+    struct slow_running running; /* SLOW_TRACE_RUNNING calls of all of them */
     struct map by_end; /* end_ns -> slot: a late call has only the end time of its request */
     struct slow_trace_request *building[SLOW_STORE_BUILDING];
     struct slow_trace_early { /* a ring: late calls of requests that may close at any time */
