@@ -3,7 +3,8 @@
 %%
 %% Processes are flagged step by step, which limits the cost. The match spec clears the call flag of the calling process, so
 %% each process is recorded once until it is flagged again. A few processes are flagged first, then twice as many each time that
-%% no call arrived. So a function that all processes call is captured from the first few.
+%% no call arrived. So a function that all processes call is captured from the first few. The VM copies the arguments of a call
+%% whole, in the calling process: a process with a heap of ?HEAP_WORDS or more is left out.
 -module(kprof_capturer).
 -agent(tools).
 -export([start/1, init/1]).
@@ -29,13 +30,14 @@
     chunk = ?FIRST,
     spawn_ms = 1, % time for which new processes are flagged in the next step
     got = [], % newest first
+    vm, % kprof_hazard:vm()
     n = 0,
     ran = 0,
     begun,
     us = 0
 }).
 
-%% #{controller, mfa, isolated, new, counters, walker}: counters is an atomics array of 2 (calls kept, calls seen); the walker may
+%% #{controller, mfa, isolated, new, counters, walker}: counters is an atomics array of 3 (calls kept, calls seen, processes left out); the walker may
 %% still be clearing flags. When everything is removed from the VM, the controller gets {captured, Capturer, {captured, Ran, Us,
 %% [Call]}}. -> {Capturer, Monitor}; none: the node has no room for a process
 -spec start(kprof_capture:options()) -> none | {pid(), reference()}.
@@ -51,7 +53,7 @@ init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, c
             {Source, Pids} = kprof_pids:source(?LIST),
             Pids =:= none orelse kprof_pids:mark(Pids),
             kprof_spec:set_pattern(Session, MFA, kprof_spec:capture(), [local]),
-            step(#p{controller = Controller, mfa = MFA, counters = Counters, session = Session, new = New, source = Source, pids = Pids, begun = now_us()});
+            step(#p{controller = Controller, mfa = MFA, counters = Counters, session = Session, new = New, vm = kprof_hazard:vm(), source = Source, pids = Pids, begun = now_us()});
         false ->
             canceled
     end.
@@ -85,7 +87,10 @@ step(#p{todo = Todo, chunk = Chunk} = P) ->
 flag_some([Pid | Todo], N, Slice, #p{controller = Controller} = P) when Pid =:= self(); Pid =:= Controller ->
     flag_some(Todo, N, Slice, P);
 flag_some([Pid | Todo], N, Slice, P) when N > 0 ->
-    flag(Pid, true, P),
+    case has_large_heap(Pid, P#p.vm) of
+        true -> atomics:add(P#p.counters, 3, 1);
+        false -> flag(Pid, true, P)
+    end,
     flag_some(Todo, N - 1, kprof_flags:rest(Slice), P);
 flag_some([], N, Slice, #p{source = Source, taken = Taken} = P) when N > 0, Source =/= none ->
     case kprof_pids:some(Source) of
@@ -94,6 +99,14 @@ flag_some([], N, Slice, #p{source = Source, taken = Taken} = P) when N > 0, Sour
     end;
 flag_some(Todo, _, _, P) ->
     P#p{todo = Todo}.
+
+%% If its queue is long or may not be read, only the newer part of the heap is known.
+has_large_heap(Pid, Vm) ->
+    Words = case kprof_walk:may_ask_queue(Pid, Vm) andalso not kprof_walk:is_long(kprof_walk:info(Pid, message_queue_len)) of
+        true -> kprof_walk:of_heaps(heaps, kprof_walk:info(Pid, garbage_collection_info));
+        false -> kprof_walk:info(Pid, heap_size)
+    end,
+    is_integer(Words) andalso Words >= ?HEAP_WORDS.
 
 flag(Who, On, #p{session = Session}) -> kprof_spec:flags({Session, self()}, Who, On, [call]).
 

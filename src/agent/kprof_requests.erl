@@ -38,7 +38,7 @@ capture_tier({_, M, F, A} = Tier, #s{session = Session} = S0) ->
             {{error, nofunction, Note}, kprof_tracing:go_on_after_capture(S)};
         _ ->
             Isolated = kprof_node:isolated(),
-            Counters = atomics:new(2, []),
+            Counters = atomics:new(3, []),
             Opts = #{controller => self(), mfa => MFA, isolated => Isolated, new => S#s.spawn_flags, counters => Counters, walker => S#s.tracing#tracing.walker},
             case kprof_capturer:start(Opts) of
                 none ->
@@ -60,7 +60,14 @@ capture_end(#s{requests = #requests{capture = {_, _, Common, _} = Capture}} = S)
 
 %% The result of a capture.
 -spec caught(tuple(), state()) -> state().
-caught(Caught, #s{requests = Requests} = S) -> capture_end(S#s{requests = Requests#requests{caught = Caught}}).
+caught(Caught, #s{requests = #requests{capture = {_, _, _, Counters}} = Requests} = S) ->
+    left_out(atomics:get(Counters, 3), capture_end(S#s{requests = Requests#requests{caught = Caught}})).
+
+left_out(0, S) ->
+    S;
+left_out(N, S) ->
+    Text = "~b processes with a heap of 64 MB or more were left out of the capture: the VM would copy the arguments of their calls whole",
+    kprof_link:event_kept(capture, kprof_text:format(Text, [N]), S).
 
 -spec captured(state()) -> tuple().
 captured(#s{requests = #requests{capture = {_, _, _, Counters}}}) -> {capturing, atomics:get(Counters, 1), atomics:get(Counters, 2)};

@@ -12,6 +12,7 @@ tests() ->
     [
         {capture_of_a_busy_function, fun capture_of_a_busy_function/1},
         {capture_of_one_process, fun capture_of_one_process/1},
+        {large_processes_are_not_captured, fun large_processes_are_not_captured/1},
         {capture_that_ends_otherwise, fun capture_that_ends_otherwise/1},
         {a_captured_bif_is_still_traced, fun a_captured_bif_is_still_traced/1},
         {builtins_are_traced_when_a_session_has_ended, fun builtins_are_traced_when_a_session_has_ended/1},
@@ -98,6 +99,18 @@ drained() ->
     receive {kb, _, _, _, _} -> drained(), false
     after 0 -> true
     end.
+
+%% A process with a large heap calls the function all the time, with its whole state; others with little.
+large_processes_are_not_captured(T) ->
+    K = start(T),
+    {ok, _} = ask(K, {config, trace_config([{big, 2}])}),
+    Callers = [rpc:call(T, agent_load, with_state, [Words]) || Words <- [100, 10 bsl 20]],
+    ?equal(ask(K, {capture, 0}), ok),
+    {captured, _, _, Calls} = captured(K),
+    ?equal(lists:usort([N || [_, {l, N, _, _}] <- Calls]), [50]),
+    ?got({ke, capture, <<"1 processes with a heap of 64 MB or more were left out", _/binary>>}),
+    [exit(P, kill) || P <- Callers],
+    finish(T, K).
 
 %% One process makes all calls; tracing is off; the answer can be requested again; a second capture replaces the first.
 capture_of_one_process(T) ->

@@ -15,6 +15,7 @@
 -export([queues/0, fill/0]). % events of the VM
 -export([cuts/1, cut_bits/0, restore_cut/1, pacer/0, turns/1]).
 -export([suspend/1, waits/1]). % of the code server
+-export([with_state/1]).
 -export([blocks/2, block/2, blocked/1, waking/0, blocking/2]). % of a scheduler
 -export([canceled/3]). % of a capture
 -export([stopped_walks/1, long_walk/0, long_work/1, loading/1, traces_others/1, walked_heap/1, capturing_heap/3]).
@@ -29,6 +30,18 @@ none() -> ok.
 throws(X) -> throw(X).
 tail(X) -> ?MODULE:leaf(X).
 big(X, State) -> _ = X, State.
+
+%% A process with so many words that calls big/2.
+with_state(Words) ->
+    Self = self(),
+    P = spawn(fun() ->
+        State = lists:seq(1, Words div 2),
+        Self ! {self(), State =/= []},
+        calls_big(State)
+    end),
+    receive {P, true} -> P end.
+
+calls_big(State) -> receive after 1 -> calls_big(?MODULE:big(x, State)) end.
 
 %% Calls the built-in function directly: apply/3 would not see that its pattern is off.
 hashed(X) -> erlang:phash2(X, 7).
@@ -818,7 +831,7 @@ sleeping() ->
 
 %% Begins a capture in the common trace, and cancels it. Held: its process is suspended then. -> how long that takes (ms)
 canceled(MFA, Walker, Held) ->
-    Counters = atomics:new(2, []),
+    Counters = atomics:new(3, []),
     {P, R} = kprof_capturer:start(#{controller => self(), mfa => MFA, isolated => false, new => true, counters => Counters, walker => Walker}),
     receive after 100 -> ok end,
     Walker =:= none andalso (true = is_traced(MFA)),
