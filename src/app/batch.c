@@ -30,6 +30,7 @@ struct batch {
     bool first;
     bool broken;     /* an assertion does not hold */
     bool unwritable; /* the output cannot be written */
+    bool replaces;   /* each report replaces the file */
     struct hlog_range range;
     char warned[400];
     char warned_failure[400];
@@ -40,10 +41,11 @@ struct batch {
     struct err preset_retry; /* why the node is asked again; "": it is not */
 };
 
-/* A file of --format prom is replaced as a whole each time, and opened only then. */
+/* A file of --format prom is replaced as a whole each time, and opened only then. A device or a
+ * pipe cannot be replaced; it is opened once, as for the other formats. */
 static bool replaces(const struct options *o)
 {
-    return o->output && o->format == EXPORT_PROM;
+    return o->output && o->format == EXPORT_PROM && output_is_file(o->output);
 }
 
 /* --profile and --trigger write other files. */
@@ -106,8 +108,8 @@ static int write_snapshot(struct batch *b, bool final, struct err *e)
     b->first = false;
     rc = output_check_text(&text, path, e);
     if (rc == 0)
-        rc = replaces(b->o) ? output_replace(path, text.data, text.len, e)
-                            : output_write(b->fd, path, text.data, text.len, e);
+        rc = b->replaces ? output_replace(path, text.data, text.len, e)
+                         : output_write(b->fd, path, text.data, text.len, e);
     if (final)
         judge(b);
     buf_release(&text);
@@ -321,7 +323,8 @@ static void say_held(const struct engine *g)
 static int open_output(struct batch *b, struct err *e)
 {
     const struct options *o = b->o;
-    if (!o->output || !reports(o) || replaces(o))
+    b->replaces = replaces(o);
+    if (!o->output || !reports(o) || b->replaces)
         return 0;
     b->fd = output_open(o->output, OUTPUT_OVER, e);
     return b->fd < 0 ? -1 : 0;

@@ -18,9 +18,17 @@
 static int cannot(const char *path, struct err *e)
 {
     int why = errno;
-    err_set(e, "cannot write %s: %s", optval_show(path).s, strerror(why));
+    err_set(e, "cannot write %s: %s", optval_show(path).s,
+            why == ELOOP ? "it is a symbolic link; give the name of the file" : strerror(why));
     errno = why;
     return -1;
+}
+
+bool output_is_file(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) < 0 || S_ISREG(st.st_mode);
 }
 
 int output_check(const char *path, struct err *e)
@@ -118,7 +126,17 @@ int output_replace(const char *path, const void *bytes, size_t n, struct err *e)
 {
     char beside[4096];
     int len = snprintf(beside, sizeof beside, "%s.tmp", path);
+    struct stat st;
     int fd, rc;
+    if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
+        errno = ELOOP;
+        return cannot(path, e);
+    }
+    if (!output_is_file(path)) { /* rename would remove a device or a pipe */
+        errno = EINVAL;
+        return err_set(e, "cannot write %s: it is not a regular file; give another name",
+                       optval_show(path).s);
+    }
     if (len < 0 || (size_t)len >= sizeof beside) {
         errno = ENAMETOOLONG;
         return cannot(path, e);

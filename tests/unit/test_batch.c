@@ -15,11 +15,13 @@
 #include "../../src/app/batch.c"
 #undef export_write
 
+#include <fcntl.h>
 #include <kprof/erl/enc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -27,6 +29,7 @@
 static struct {
     const char *refused; /* the request that the node refuses; "": none */
     size_t text_mb;      /* the length of a report */
+    bool brief;          /* a report is one line */
 } net;
 
 void write_text(struct buf *out, const struct snapshot *s, enum export_format f, bool first)
@@ -37,6 +40,8 @@ void write_text(struct buf *out, const struct snapshot *s, enum export_format f,
     (void)f;
     (void)first;
     memset(mb, 'x', sizeof mb);
+    if (net.brief)
+        buf_adds(out, "report\n");
     for (size_t i = 0; i < net.text_mb; i++)
         buf_add(out, mb, sizeof mb);
 }
@@ -141,6 +146,30 @@ static void a_text_too_long_is_an_error(void **state)
     unlink(path);
 }
 
+/* A file is replaced by each report of this format, a pipe is not: each report is written to it. */
+static void a_pipe_is_written_not_replaced(void **state)
+{
+    char said[2000], got[20], dir[] = "/tmp/kprof-batch-XXXXXX", path[40];
+    struct stat st;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/pipe", dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int reader = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    assert_true(reader >= 0);
+    net.brief = true;
+    assert_int_equal(run_said("", EXPORT_PROM, path, said, sizeof said), 0);
+    net.brief = false;
+    assert_int_equal(lstat(path, &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    assert_int_equal(read(reader, got, sizeof got), 14); /* one interval and the summary */
+    assert_memory_equal(got, "report\nreport\n", 14);
+    close(reader);
+    unlink(path);
+    rmdir(dir);
+}
+
 /* The node could not be asked for the functions of a preset, again and again: the last reason is
  * told, not a guess. */
 static void why_a_preset_waited_is_told(void **state)
@@ -177,6 +206,7 @@ int main(void)
         cmocka_unit_test(a_refused_configuration_is_told),
         cmocka_unit_test(a_failed_switch_is_told),
         cmocka_unit_test(a_text_too_long_is_an_error),
+        cmocka_unit_test(a_pipe_is_written_not_replaced),
         cmocka_unit_test(why_a_preset_waited_is_told),
     };
     return cmocka_run_group_tests_name("batch", tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char dir[] = "/tmp/kprof-output-XXXXXX";
@@ -34,6 +35,7 @@ static int removed(void **state)
     (void)state;
     unlink(in("file"));
     unlink(in("link"));
+    unlink(in("pipe"));
     return rmdir(dir);
 }
 
@@ -65,6 +67,32 @@ static void what_cannot(void **state)
     assert_int_equal(symlink(file, in("link")), 0);
     assert_int_equal(output_check(in("link"), &e), -1); /* output_open follows no link */
     assert_int_equal(output_open(in("link"), OUTPUT_OVER, &e), -1);
+    assert_non_null(strstr(e.text, "/link: it is a symbolic link; give the name of the file"));
+}
+
+/* rename puts a regular file in the place of anything. */
+static void only_a_regular_file_is_replaced(void **state)
+{
+    struct err e = {{0}};
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(output_replace(in("file"), "new\n", 4, &e), 0);
+    assert_int_equal(stat(in("file"), &st), 0);
+    assert_int_equal(st.st_size, 4);
+
+    assert_int_equal(mkfifo(in("pipe"), 0600), 0);
+    assert_int_equal(output_replace(in("pipe"), "new\n", 4, &e), -1);
+    assert_int_equal(errno, EINVAL);
+    assert_non_null(strstr(e.text, "/pipe: it is not a regular file"));
+    assert_int_equal(lstat(in("pipe"), &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+
+    assert_int_equal(output_replace(in("link"), "over\n", 5, &e), -1);
+    assert_int_equal(errno, ELOOP);
+    assert_int_equal(lstat(in("link"), &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(output_replace(dir, "new\n", 4, &e), -1);
 }
 
 /* What does not fit into a text is missing at its end. */
@@ -89,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_can_be_written),
         cmocka_unit_test(what_cannot),
+        cmocka_unit_test(only_a_regular_file_is_replaced),
         cmocka_unit_test(a_part_is_no_text),
     };
     return cmocka_run_group_tests(tests, made, removed);

@@ -26,7 +26,12 @@ int output_write(int fd, const char *path, const void *bytes, size_t n, struct e
 /* Closes it after a write that returned rc. Returns rc; or, if only this fails, because some file
  * systems report only now that bytes were not written, -1 with err (and errno). */
 int output_close(int fd, const char *path, int rc, struct err *e);
-/* Replaces the whole content of the file at once: a reader sees the old content or the new one. */
+/* True: it is a regular file, or nothing has this name. False: a device, a pipe, a symbolic link or
+ * a directory. */
+bool output_is_file(const char *path);
+/* Replaces the whole content of the file at once: a reader sees the old content or the new one. The
+ * file is another one afterwards, so anything but a regular file is refused: errno EINVAL, or ELOOP
+ * for a symbolic link. Returns 0, or -1 with err (and errno). */
 int output_replace(const char *path, const void *bytes, size_t n, struct err *e);
 
 #endif
