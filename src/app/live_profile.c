@@ -2,9 +2,12 @@
 
 #include "settings_map.h"
 #include <errno.h>
+#include <kprof/base/buf.h>
+#include <kprof/base/format.h>
 #include <kprof/cli/profile.h>
 #include <kprof/cli/profile_save.h>
 #include <stdio.h>
+#include <string.h>
 
 static void save(struct engine *g, struct ui *u, const struct intent *in)
 {
@@ -59,13 +62,49 @@ bool live_may_replace(struct engine *g, struct ui *u, const struct intent *in,
     return false;
 }
 
+static void changed(struct buf *out, const char *what, const char *from, const char *to)
+{
+    if (strcmp(from, to) != 0)
+        buf_addf(out, "%s %s %s -> %s", out->len ? "," : ":", what, from, to);
+}
+
+static const char *sample_text(uint32_t n, char out[FORMAT_BYTES])
+{
+    snprintf(out, FORMAT_BYTES, "1/%u", n ? n : 1);
+    return out;
+}
+
+static const char *percent_text(uint32_t ppm, char out[FORMAT_BYTES])
+{
+    snprintf(out, FORMAT_BYTES, ppm ? "%.4g%%" : "none", ppm / 1e4);
+    return out;
+}
+
+static const char *rate_text(uint64_t per_s, char out[FORMAT_BYTES])
+{
+    snprintf(out, FORMAT_BYTES, per_s ? "%llu/s" : "none", (unsigned long long)per_s);
+    return out;
+}
+
+/* A profile can change the load on the node: its message names these changes. */
+static void changes(const struct settings *from, const struct settings *to, struct buf *out)
+{
+    char a[FORMAT_BYTES], b[FORMAT_BYTES];
+
+    changed(out, "sample", sample_text(from->sample, a), sample_text(to->sample, b));
+    changed(out, "max-overhead", percent_text(from->max_overhead_ppm, a),
+            percent_text(to->max_overhead_ppm, b));
+    changed(out, "max-rate", rate_text(from->max_rate, a), rate_text(to->max_rate, b));
+}
+
 /* A profile with a preset waits for the functions of the node. One that is refused must not wait:
  * it would be applied at some later time. */
 static int take(struct engine *g, struct ui *u, struct preset_take *presets, const char *name,
                 const struct options *o, struct err *e)
 {
-    struct settings s;
-    char line[100];
+    struct settings s, before;
+    struct buf said;
+    char line[300];
 
     snprintf(line, sizeof line, "profile %.64s", name);
     if (o->preset) {
@@ -75,29 +114,43 @@ static int take(struct engine *g, struct ui *u, struct preset_take *presets, con
         return 0;
     }
     settings_map_from(o, &s);
-    if (engine_take_settings(g, &s, e) < 0)
+    if (engine_settings(g, &before, e) < 0 || engine_take_settings(g, &s, e) < 0)
         return -1;
     preset_take_drop(presets); /* the last choice counts */
-    snprintf(line, sizeof line, "profile %.64s is loaded", name);
+    buf_init(&said, 0);
+    changes(&before, &s, &said);
+    snprintf(line, sizeof line, "profile %.64s is loaded%.200s", name, said.data);
+    buf_release(&said);
     ui_message(u, line, false);
     return 0;
+}
+
+/* The present settings, with those that the profile has. */
+static int read(struct engine *g, const char *name, struct options *o, struct err *e)
+{
+    char path[PROFILE_PATH_BYTES];
+    struct settings now;
+
+    if (profile_path(name, path, e) < 0 || engine_settings(g, &now, e) < 0)
+        return -1;
+    settings_map_to(&now, o);
+    return options_load_over(path, o, e);
 }
 
 static void load(struct engine *g, struct ui *u, struct preset_take *presets,
                  const struct intent *in)
 {
-    char path[PROFILE_PATH_BYTES];
     struct err e = {{0}};
     struct options o = {.n_nodes = 0};
     struct settings s;
-    bool read = profile_path(in->text, path, &e) == 0 && options_load(path, &o, &e) == 0;
-    if (read)
+    bool is_read = read(g, in->text, &o, &e) == 0;
+    if (is_read)
         settings_map_from(&o, &s);
-    if (read && !live_may_replace(g, u, in, &s)) { /* the operator was asked */
+    if (is_read && !live_may_replace(g, u, in, &s)) { /* the operator was asked */
         options_release(&o);
         return;
     }
-    if (!read || take(g, u, presets, in->text, &o, &e) < 0)
+    if (!is_read || take(g, u, presets, in->text, &o, &e) < 0)
         ui_message(u, e.text, true);
     options_release(&o);
 }

@@ -44,7 +44,7 @@ static int print(const struct suggestion *s, struct err *e)
     options_defaults(&with);
     suggest_fill(s, NULL, true, &with);
     buf_init(&text, 0);
-    profile_save_text(&with, &text);
+    profile_save_text(&with, false, &text);
     int rc = fwrite(text.data, 1, text.len, stdout) == text.len && fflush(stdout) == 0
                  ? 0
                  : err_set(e, "cannot write to standard output: %s", strerror(errno));

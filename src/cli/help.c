@@ -45,7 +45,7 @@ static const char *const parts[] = {
     "      --slow-details       with --batch: print all slow requests and their tiers\n"
     "\n",
     "Limits (kprof-top samples less, then pauses, to stay below):\n"
-    "      --max-rate N/s       maximum number of events per second\n"
+    "      --max-rate N/s       maximum number of events per second, or none\n"
     "      --max-age DURATION   stop tracing when events are older (default 1s)\n"
     "      --max-overhead PCT   maximum share of the node's time, or none\n"
     "                           (default 5; none with --max-rate)\n"

@@ -32,6 +32,7 @@ struct parser {
     struct options *o;
     struct err *e;
     bool on_command_line[OPTIONS_DEFS_MAX]; /* by index in the table */
+    bool over;                              /* a file over present settings, not over defaults */
 };
 
 /* Names the tiers that have no name, after those that have one. */
@@ -102,11 +103,13 @@ static int apply_item(struct parser *p, const struct config_item *it)
         return err_set(p->e, "%s does not accept a fun", it->key);
     if (d->kind == OPTIONS_VALUE)
         return options_set_value(d, it->text, p->o, p->e);
-    if (strcmp(it->text, "false") == 0) /* the default */
-        return 0;
-    if (strcmp(it->text, "true") != 0)
+    if (strcmp(it->text, "true") == 0)
+        return options_set_value(d, NULL, p->o, p->e);
+    if (strcmp(it->text, "false") != 0)
         return err_set(p->e, "%s must be true or false", it->key);
-    return options_set_value(d, NULL, p->o, p->e);
+    if (p->over) /* else it is the default */
+        options_set_off(d, p->o);
+    return 0;
 }
 
 /* The argument is neither a file nor a profile: adds the existing profiles to the error. */
@@ -124,6 +127,24 @@ static void name_profiles(struct err *e)
         err_set(e, "%.300s; there are no profiles yet (W saves one)", inner.text);
 }
 
+/* The present entry and rule are about the present tiers. */
+static void forget_tiers(struct options *o)
+{
+    free(o->entry);
+    free(o->identity);
+    o->entry = o->identity = NULL;
+    o->entry_none = false;
+    o->n_tiers = 0;
+}
+
+static bool has_tiers(const struct config *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->item[i].kind == CONFIG_TIER || strcmp(c->item[i].key, "preset") == 0)
+            return true;
+    return false;
+}
+
 static int apply_config(struct parser *p)
 {
     struct config c;
@@ -132,6 +153,8 @@ static int apply_config(struct parser *p)
     int rc = config_load(path, &c, p->e);
     if (rc && access(path, F_OK) != 0)
         name_profiles(p->e);
+    if (rc == 0 && p->over && has_tiers(&c))
+        forget_tiers(p->o);
     for (size_t i = 0; rc == 0 && i < c.n; i++) {
         rc = apply_item(p, &c.item[i]);
         if (rc) {
@@ -484,16 +507,26 @@ static void finish(struct options *o)
         o->max_overhead_ppm = o->max_rate ? 0 : OVERHEAD_PPM;
 }
 
-int options_load(const char *path, struct options *o, struct err *e)
+static int load(const char *path, bool over, struct options *o, struct err *e)
 {
-    struct parser p = {.o = o, .e = e};
+    struct parser p = {.o = o, .e = e, .over = over};
     p.on_command_line[options_set_index("node")] = true; /* the node of the command line */
-    options_defaults(o);
     o->config = buf_dup(path);
     if (apply_config(&p))
         return -1;
     finish(o);
     return check_entry(&p);
+}
+
+int options_load(const char *path, struct options *o, struct err *e)
+{
+    options_defaults(o);
+    return load(path, false, o, e);
+}
+
+int options_load_over(const char *path, struct options *o, struct err *e)
+{
+    return load(path, true, o, e);
 }
 
 enum options_result options_parse(int argc, char **argv, struct options *o, struct err *e)

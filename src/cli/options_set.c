@@ -46,9 +46,20 @@ static int set_count(const struct options_def *d, const char *val, struct option
     return optval_count(d->name, val, d->bound, field(d, o), e);
 }
 
+static int set_slow(const struct options_def *d, const char *val, struct options *o, struct err *e)
+{
+    if (strcmp(val, "none") != 0)
+        return set_duration(d, val, o, e);
+    o->slow_ns = 0;
+    return 0;
+}
+
 static int set_rate(const struct options_def *d, const char *val, struct options *o, struct err *e)
 {
-    return optval_rate(d->name, val, field(d, o), e);
+    if (strcmp(val, "none") != 0)
+        return optval_rate(d->name, val, field(d, o), e);
+    o->max_rate = 0;
+    return 0;
 }
 
 static int set_percent(const struct options_def *d, const char *val, struct options *o,
@@ -346,7 +357,7 @@ static const struct options_def defs[] = {
     {"detail", .set = set_detail},
     {"returns", .set = set_returns},
     {"transport", .set = set_transport},
-    {"slow", NS(slow_ns, 1)},
+    {"slow", .set = set_slow, AT(uint64_t, slow_ns), .bound = 1},
     {"slow-args", FLAG(slow_args)},
     {"all-the-time", FLAG(all_the_time)},
     {"mailbox", FLAG(mailbox)},
@@ -431,6 +442,12 @@ int options_set_value(const struct options_def *d, const char *val, struct optio
                       struct err *e)
 {
     return d->set(d, val, o, e);
+}
+
+void options_set_off(const struct options_def *d, struct options *o)
+{
+    assert(d->kind == OPTIONS_FLAG && d->set == set_flag);
+    *(bool *)field(d, o) = false;
 }
 
 void options_set_release(struct options *o)

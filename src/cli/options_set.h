@@ -36,6 +36,8 @@ size_t options_set_index(const char *name);
 /* Sets the option to val, which is NULL for a flag. Returns 0, or -1 with err. */
 int options_set_value(const struct options_def *d, const char *val, struct options *o,
                       struct err *e);
+/* Sets an option that takes no value to false. */
+void options_set_off(const struct options_def *d, struct options *o);
 void options_set_release(struct options *o); /* frees every owned field; wipes a cookie */
 
 #endif

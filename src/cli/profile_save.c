@@ -55,10 +55,47 @@ static void tiers(struct buf *out, const struct options *o)
     buf_adds(out, "]}.\n");
 }
 
-void profile_save_text(const struct options *o, struct buf *out)
+static void of_requests(const struct options *o, const struct options *plain, struct buf *out)
 {
-    struct options plain;
-    options_defaults(&plain);
+    if (o->slow_ns)
+        duration(out, "slow", o->slow_ns);
+    else if (!plain)
+        setting(out, "slow", "none");
+    if (!plain || o->sample != plain->sample)
+        buf_addf(out, "{sample, \"1/%" PRIu32 "\"}.\n", o->sample);
+    if (o->detail && (!plain || o->detail != plain->detail))
+        buf_addf(out, "{detail, \"1/%" PRIu32 "\"}.\n", o->detail);
+    else if (!o->detail)
+        setting(out, "detail", "off");
+    if (!plain || o->returns != plain->returns)
+        setting(out, "returns", o->returns == RETURNS_FULL ? "full" : "lean");
+    if (!plain || o->mailbox)
+        buf_addf(out, "{mailbox, %s}.\n", o->mailbox ? "true" : "false");
+}
+
+static void limits(const struct options *o, const struct options *plain, struct buf *out)
+{
+    if (!plain || o->max_age_ns != plain->max_age_ns)
+        duration(out, "max_age", o->max_age_ns);
+    if (!plain || o->cooldown_ns != plain->cooldown_ns)
+        duration(out, "cooldown", o->cooldown_ns);
+    if (o->max_overhead_ppm == 0)
+        setting(out, "max_overhead", "none");
+    else if (!plain || o->max_overhead_ppm != plain->max_overhead_ppm)
+        buf_addf(out, "{max_overhead, \"%.2f\"}.\n", o->max_overhead_ppm / 1e4);
+    if (!plain || o->all_the_time)
+        buf_addf(out, "{all_the_time, %s}.\n", o->all_the_time ? "true" : "false");
+    if (o->max_rate)
+        buf_addf(out, "{max_rate, \"%" PRIu64 "/s\"}.\n", o->max_rate);
+    else if (!plain)
+        setting(out, "max_rate", "none");
+}
+
+void profile_save_text(const struct options *o, bool whole, struct buf *out)
+{
+    struct options defaults;
+    options_defaults(&defaults);
+    const struct options *plain = whole ? NULL : &defaults;
     buf_adds(out, "%% A profile of kprof-top: load it with L on the screen, or with -f.\n");
     if (o->n_tiers)
         tiers(out, o);
@@ -66,30 +103,8 @@ void profile_save_text(const struct options *o, struct buf *out)
         setting(out, "entry", o->entry_none ? "none" : o->entry);
     if (o->identity && o->identity[0])
         setting(out, "identity_f", o->identity);
-    if (o->slow_ns)
-        duration(out, "slow", o->slow_ns);
-    if (o->sample > 1)
-        buf_addf(out, "{sample, \"1/%" PRIu32 "\"}.\n", o->sample);
-    if (o->detail != plain.detail && o->detail)
-        buf_addf(out, "{detail, \"1/%" PRIu32 "\"}.\n", o->detail);
-    else if (o->detail != plain.detail)
-        setting(out, "detail", "off");
-    if (o->returns == RETURNS_FULL)
-        setting(out, "returns", "full");
-    if (o->mailbox)
-        buf_adds(out, "{mailbox, true}.\n");
-    if (o->max_age_ns != plain.max_age_ns)
-        duration(out, "max_age", o->max_age_ns);
-    if (o->cooldown_ns != plain.cooldown_ns)
-        duration(out, "cooldown", o->cooldown_ns);
-    if (o->max_overhead_ppm == 0)
-        setting(out, "max_overhead", "none");
-    else if (o->max_overhead_ppm != plain.max_overhead_ppm)
-        buf_addf(out, "{max_overhead, \"%.2f\"}.\n", o->max_overhead_ppm / 1e4);
-    if (o->all_the_time)
-        buf_adds(out, "{all_the_time, true}.\n");
-    if (o->max_rate)
-        buf_addf(out, "{max_rate, \"%" PRIu64 "/s\"}.\n", o->max_rate);
+    of_requests(o, plain, out);
+    limits(o, plain, out);
 }
 
 int profile_save(const struct options *o, const char *name, bool over, struct err *e)
@@ -102,7 +117,7 @@ int profile_save(const struct options *o, const char *name, bool over, struct er
         return -1;
     xdg_path_make(path);
     buf_init(&text, 0);
-    profile_save_text(o, &text);
+    profile_save_text(o, true, &text);
     if (over) {
         rc = output_replace(path, text.data, text.len, e);
     } else {

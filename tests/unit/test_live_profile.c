@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 #include <kprof/cli/profile.h>
+#include <kprof/cli/profile_save.h>
 
 static char home[64];
 
@@ -76,10 +77,117 @@ static void a_refused_profile_is_not_loaded_later(void **state)
     engine_free(g);
 }
 
+/* Attaches to no node: the settings are those of the engine. */
+static struct settings loaded(const struct settings *first, const char *profile, const char *said,
+                              char identity[64])
+{
+    static const struct engine_hooks hooks;
+    const struct intent in = {.kind = INTENT_LOAD, .text = "shop", .force = true};
+    struct preset_take presets = {.asked = false};
+    struct settings now;
+    struct canvas c;
+    struct ui *u;
+    struct err e;
+
+    write_profile("shop", profile);
+    struct engine *g = engine_new(first, &hooks, &e);
+    assert_non_null(g);
+    assert_int_equal(engine_first_settings(g, &e), 0);
+    script_begin(&u, &c, false);
+    live_profile(g, u, &presets, &in);
+    ui_draw(u, &c, NULL);
+    assert_true(picture_has(&c, said));
+    assert_int_equal(engine_settings(g, &now, &e), 0);
+    snprintf(identity, 64, "%s", now.identity ? now.identity : "");
+    now.entry = now.identity = NULL; /* they are the engine's */
+    script_end(u, &c, NULL);
+    engine_free(g);
+    return now;
+}
+
+static const struct settings careful = {.history = true,
+                                        .n_tiers = 1,
+                                        .tier = {{.name = "web", .mfa = "m:f/1"}},
+                                        .identity = "m:f/1 arg(1)",
+                                        .sample = 10,
+                                        .detail = 100,
+                                        .slow_ns = 20000000,
+                                        .mailbox = true,
+                                        .max_age_ns = 1000000000,
+                                        .cooldown_ns = 7000000000,
+                                        .max_rate = 300,
+                                        .max_overhead_ppm = 20000};
+
+static void settings_that_a_profile_does_not_have_stay(void **state)
+{
+    char rule[64];
+
+    (void)state;
+    struct settings s =
+        loaded(&careful, "{tier_config, [{db, {m, g, 2}}]}.\n", "profile shop is loaded", rule);
+    assert_int_equal(s.n_tiers, 1);
+    assert_string_equal(s.tier[0].name, "db");
+    assert_string_equal(rule, ""); /* it was about the former tiers */
+    assert_int_equal(s.sample, 10);
+    assert_int_equal(s.max_overhead_ppm, 20000);
+    assert_int_equal(s.max_rate, 300);
+    assert_int_equal(s.cooldown_ns, 7000000000);
+    assert_int_equal(s.slow_ns, 20000000);
+    assert_true(s.mailbox);
+}
+
+static void only_its_limits_change(void **state)
+{
+    char rule[64];
+
+    (void)state;
+    struct settings s = loaded(&careful,
+                               "{sample, \"1/1\"}. {max_overhead, none}. {mailbox, false}.\n"
+                               "{max_rate, none}. {slow, none}.\n",
+                               "profile shop is loaded: sample 1/10 -> 1/1, "
+                               "max-overhead 2% -> none,",
+                               rule);
+    assert_int_equal(s.n_tiers, 1);
+    assert_string_equal(s.tier[0].name, "web");
+    assert_string_equal(rule, "m:f/1 arg(1)");
+    assert_int_equal(s.sample, 1);
+    assert_int_equal(s.max_overhead_ppm, 0);
+    assert_int_equal(s.max_rate, 0);
+    assert_int_equal(s.slow_ns, 0);
+    assert_false(s.mailbox);
+}
+
+/* What W saves is what L restores, settings with their default included. */
+static void a_saved_profile_restores_all(void **state)
+{
+    struct options o;
+    struct buf text;
+    char rule[64];
+
+    (void)state;
+    options_defaults(&o);
+    o.max_overhead_ppm = 50000;
+    buf_init(&text, 0);
+    profile_save_text(&o, true, &text);
+    struct settings s = loaded(&careful, text.data, "profile shop is loaded: sample 1/10", rule);
+    assert_int_equal(s.sample, 1);
+    assert_int_equal(s.max_overhead_ppm, 50000);
+    assert_int_equal(s.max_rate, 0);
+    assert_int_equal(s.cooldown_ns, o.cooldown_ns);
+    assert_int_equal(s.slow_ns, 0);
+    assert_false(s.mailbox);
+    buf_release(&text);
+    options_release(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_refused_profile_is_not_loaded_later, setup, teardown),
+        cmocka_unit_test_setup_teardown(settings_that_a_profile_does_not_have_stay, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(only_its_limits_change, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_saved_profile_restores_all, setup, teardown),
     };
     return cmocka_run_group_tests_name("live_profile", tests, NULL, NULL);
 }

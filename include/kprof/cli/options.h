@@ -129,6 +129,10 @@ void options_defaults(struct options *o);
 /* Reads the settings of only a config file or profile, over the defaults; -1 with err. The caller
  * frees the struct with options_release in both cases. Nodes in the file are ignored. */
 int options_load(const char *path, struct options *o, struct err *e);
+/* The same over the present settings in o: a setting that the file does not have keeps its value.
+ * If the file has tiers or a preset, the entry and the rule are those of the file, too. o has no
+ * config and no preset before; after an error, it is only good for options_release. */
+int options_load_over(const char *path, struct options *o, struct err *e);
 void options_release(struct options *o);
 
 #endif
