@@ -2,8 +2,10 @@
 #include "settings.h"
 
 #include "configuration.h"
+#include "rule_syntax.h"
 #include "slow_pump.h"
 
+#include <kprof/erl/term.h>
 #include <string.h>
 
 int engine_settings(const struct engine *g, struct settings *out, struct err *e)
@@ -97,13 +99,62 @@ void settings_apply(struct engine *g, const struct settings *s)
     g->run.all_the_time = s->all_the_time;
 }
 
+static bool is_same(const struct mfa *a, const struct mfa *b)
+{
+    return a->arity == b->arity && strcmp(a->module, b->module) == 0 &&
+           strcmp(a->function, b->function) == 0;
+}
+
+static int check_tiers(const struct engine *g, const struct settings *s, struct err *e)
+{
+    struct mfa mfa[TIER_MAX];
+    size_t at, added = 0;
+
+    memset(mfa, 0, sizeof mfa);
+    for (size_t i = 0; i < s->n_tiers; i++) {
+        const struct tier_spec *t = &s->tier[i];
+        if (!term_parse_mfa(t->mfa, &mfa[i], &at))
+            return err_set(e, "tier %s: cannot read \"%s\" at character %zu", t->name, t->mfa,
+                           at + 1);
+        for (size_t k = 0; k < i; k++)
+            if (is_same(&mfa[i], &mfa[k]))
+                return err_set(e, "%s is given twice, as tiers %s and %s; leave one out", t->mfa,
+                               s->tier[k].name, t->name);
+        added += !there(g, t);
+    }
+    if (core_tiers(g->core)->n + added > TIER_MAX)
+        return err_set(e,
+                       "cannot add %zu tiers: this session would use more than %d tier numbers; "
+                       "restart kprof-top",
+                       added, TIER_MAX);
+    return 0;
+}
+
+/* Everything that can be refused without the node, before anything is changed. */
+static int check(const struct engine *g, const struct settings *s, const char *entry, struct err *e)
+{
+    const char *rule = s->identity ? s->identity : "";
+    bool is_entry = strcmp(entry, "none") == 0;
+
+    for (size_t i = 0; i < s->n_tiers; i++)
+        is_entry |= strcmp(s->tier[i].name, entry) == 0;
+    if (engine_may_set(g, e) < 0 || check_tiers(g, s, e) < 0)
+        return -1;
+    if (!is_entry)
+        return err_set(e, "no tier has the name \"%s\": the entry must be a tier, or none", entry);
+    if (strlen(rule) >= sizeof g->configuration.wanted.identity)
+        return err_set(e, "the identity rule is longer than %zu bytes",
+                       sizeof g->configuration.wanted.identity - 1);
+    return rule_syntax_check(rule, e);
+}
+
 int engine_take_settings(struct engine *g, const struct settings *s, struct err *e)
 {
     const char *entry = s->entry_none ? "none"
                         : s->entry    ? s->entry
                         : s->n_tiers  ? s->tier[0].name
                                       : "none";
-    if (engine_may_set(g, e) < 0 || take_tiers(g, s, e) < 0 || engine_entry(g, entry, e) < 0)
+    if (check(g, s, entry, e) < 0 || take_tiers(g, s, e) < 0 || engine_entry(g, entry, e) < 0)
         return -1;
     settings_apply(g, s);
     if (engine_identity(g, s->identity ? s->identity : "", e) < 0)

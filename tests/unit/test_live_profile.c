@@ -96,7 +96,8 @@ static struct settings loaded(const struct settings *first, const char *profile,
     script_begin(&u, &c, false);
     live_profile(g, u, &presets, &in);
     ui_draw(u, &c, NULL);
-    assert_true(picture_has(&c, said));
+    if (!picture_has(&c, said))
+        fail_msg("%s: not said", profile);
     assert_int_equal(engine_settings(g, &now, &e), 0);
     snprintf(identity, 64, "%s", now.identity ? now.identity : "");
     now.entry = now.identity = NULL; /* they are the engine's */
@@ -180,6 +181,65 @@ static void a_saved_profile_restores_all(void **state)
     options_release(&o);
 }
 
+/* Nothing of such a profile is taken, and the statistics of the tiers stay. */
+static void a_faulty_rule_changes_nothing(void **state)
+{
+    static const char *const rules[][2] = {
+        {"m:g/2 element(2, arg(1)", "error in line 1, column 14: this bracket is not closed"},
+        {"m:g/2 arg(1))", "error in line 1, column 13: nothing is open"},
+        {"fun ({m, g, [A, B]}) -> {A, B}", "error in line 1, column 1: what begins here has no"},
+        {"fun ({m, g, [A, B]) -> A end", "error in line 1, column 19: nothing is open"},
+        {"m:g/2 {'x, arg(1)}", "error in line 1, column 8: the atom that starts here"},
+    };
+    char text[300], rule[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        snprintf(text, sizeof text,
+                 "{tier_config, [{db, {m, g, 2}}]}. {sample, \"1/2\"}. {identity_f, \"%s\"}.\n",
+                 rules[i][0]);
+        struct settings s = loaded(&careful, text, rules[i][1], rule);
+        assert_int_equal(s.n_tiers, 1);
+        assert_string_equal(s.tier[0].name, "web");
+        assert_string_equal(rule, "m:f/1 arg(1)");
+        assert_int_equal(s.sample, 10);
+    }
+}
+
+/* One function, written in two ways. */
+static void a_function_given_twice_changes_nothing(void **state)
+{
+    char rule[64];
+
+    (void)state;
+    struct settings s = loaded(&careful, "{tier_config, [{db, {m, g, 2}}, {x, \"'m':g/2\"}]}.\n",
+                               "'m':g/2 is given twice, as tiers db and x", rule);
+    assert_int_equal(s.n_tiers, 1);
+    assert_string_equal(s.tier[0].name, "web");
+    assert_string_equal(rule, "m:f/1 arg(1)");
+}
+
+/* What the check must not refuse, as the node accepts it. */
+static void unusual_rules_are_taken(void **state)
+{
+    static const char *const rules[] = {
+        "m:g/2 {arg(1), $(, '(', <<40>>}",
+        "fun F({m, g, [A, _]}) when A > 0 -> [A]; (_) -> case 1 of 1 -> undefined end end",
+        "fun ({m, g, [#{a := A}, _]}) -> fun m:f/1, path(A) end",
+        "My.Mod.get!/2 arg(1); :m.ok?/1 :path",
+        "",
+    };
+    char text[300], rule[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        snprintf(text, sizeof text, "{tier_config, [{db, {m, g, 2}}]}. %s%s%s\n",
+                 rules[i][0] ? "{identity_f, \"" : "", rules[i], rules[i][0] ? "\"}." : "");
+        struct settings s = loaded(&careful, text, "profile shop is loaded", rule);
+        assert_string_equal(s.tier[0].name, "db");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +248,9 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(only_its_limits_change, setup, teardown),
         cmocka_unit_test_setup_teardown(a_saved_profile_restores_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_faulty_rule_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_function_given_twice_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(unusual_rules_are_taken, setup, teardown),
     };
     return cmocka_run_group_tests_name("live_profile", tests, NULL, NULL);
 }

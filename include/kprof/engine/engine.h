@@ -109,7 +109,8 @@ const char *engine_rule(const struct engine *g); /* the requested identity rule;
 int engine_slow(struct engine *g, const char *text, struct err *e); /* threshold, or "off" */
 /* Returns the current settings; their strings are valid until the next change. */
 int engine_settings(const struct engine *g, struct settings *out, struct err *e);
-/* Applies settings; tiers that stay keep their values. */
+/* Applies settings; tiers that stay keep their values. Returns 0, or -1 with err: nothing has
+ * changed. */
 int engine_take_settings(struct engine *g, const struct settings *s, struct err *e);
 /* Applies tiers, entry and identity of the settings that engine_new received; before a node is
  * attached. */
