@@ -182,13 +182,31 @@ static void look(struct live_trigger *t, struct engine *g, struct ui *u, struct 
     enter(t, LIVE_TRIGGER_FIRED, now_ns + TRIGGER_TIME_NS);
 }
 
+/* The tier of the condition was removed (key d, a profile, a preset): it can never hold. What the
+ * trigger has begun takes its time first. */
+static bool lost_tier(struct live_trigger *t, struct engine *g, struct ui *u, struct live_stacks *p)
+{
+    char line[ASSERTION_BYTES + 100];
+    struct err ignored;
+
+    if (t->state == LIVE_TRIGGER_FIRED || trigger_check(g, &t->condition, 1, &ignored) == 0)
+        return false;
+    snprintf(line, sizeof line, "trigger %s was removed, as its tier was; set another with !",
+             t->condition.text);
+    none(t, g, u, p);
+    say(g, u, line, true);
+    return true;
+}
+
 bool live_trigger_poll(struct live_trigger *t, struct engine *g, struct ui *u,
                        struct live_stacks *p, uint64_t now_ns)
 {
     if (t->what == LIVE_TRIGGER_NONE || now_ns < t->next_ns)
         return false;
     t->next_ns = now_ns + SPAN_NS;
-    if (t->state == LIVE_TRIGGER_WAITS) {
+    if (lost_tier(t, g, u, p)) {
+        ; /* there is none */
+    } else if (t->state == LIVE_TRIGGER_WAITS) {
         look(t, g, u, p, now_ns);
     } else if (now_ns >= t->until_ns && t->state == LIVE_TRIGGER_FIRED) {
         end_action(t, g, u, p);

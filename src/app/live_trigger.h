@@ -2,8 +2,9 @@
  * sampled, or a recording is written, for a time; then it waits a minute, and is ready again. A
  * part of app/live. Core thread.
  *
- * Invariant: at most one trigger. The sampling that it started ends after that time, or when the
- * trigger is removed; sampling that the operator started continues. */
+ * Invariant: at most one trigger, on a tier that is traced; it ends within two seconds of its tier,
+ * but what it has begun takes its time. The sampling that it started ends after that time, or when
+ * the trigger is removed; sampling that the operator started continues. */
 #ifndef KPROF_APP_LIVE_TRIGGER_H
 #define KPROF_APP_LIVE_TRIGGER_H
 

@@ -125,6 +125,30 @@ static void the_end_of_the_trigger_ends_its_sampling(void **state)
     assert_int_equal(now(r).state, SAMPLING_OFF);
 }
 
+static void a_trigger_ends_with_its_tier(void **state)
+{
+    static const struct tier_spec db = {.name = "db", .mfa = "my_db:query/2"};
+    struct run *r = *state;
+    struct err e;
+
+    assert_int_equal(engine_tier_add(r->g, &db, &e), 0);
+    uint16_t tier = (uint16_t)(engine_tiers(r->g)->n - 1);
+    press(r, "!<Enter>db.p99>5ms<Enter>");
+    live_trigger_poll(&r->t, r->g, r->u, &r->p, SECOND);
+    assert_int_equal(r->t.what, LIVE_TRIGGER_SAMPLE);
+    fires(r, 30 * SECOND);
+    assert_int_equal(engine_tier_remove(r->g, tier, &e), 0);
+    live_trigger_poll(&r->t, r->g, r->u, &r->p, 20 * SECOND);
+    assert_int_equal(r->t.what, LIVE_TRIGGER_SAMPLE); /* the sampling takes its time */
+    assert_int_equal(now(r).state, SAMPLING_NO_NODE);
+    live_trigger_poll(&r->t, r->g, r->u, &r->p, 30 * SECOND);
+    assert_int_equal(now(r).state, SAMPLING_OFF);
+    live_trigger_poll(&r->t, r->g, r->u, &r->p, 31 * SECOND);
+    assert_int_equal(r->t.what, LIVE_TRIGGER_NONE);
+    ui_draw(r->u, &r->c, NULL);
+    assert_true(picture_has(&r->c, "trigger db.p99>5ms was removed, as its tier was"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +159,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sampling_ends_after_its_time, setup, teardown),
         cmocka_unit_test_setup_teardown(what_the_operator_samples_goes_on, setup, teardown),
         cmocka_unit_test_setup_teardown(the_end_of_the_trigger_ends_its_sampling, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_trigger_ends_with_its_tier, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
