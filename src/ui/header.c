@@ -10,13 +10,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One value of the header: a dim label and a value; brief: a shorter value for narrow screens. */
+/* One value of the header: a dim label and a value; brief: a shorter value for narrow screens;
+ * least: with less room the value is cut, down to this number of columns; 0: it is not cut. */
 struct chip {
     char label[24], value[300], brief[FORMAT_BYTES];
     enum style style;
+    int least;
 };
 
 #define CHIPS            16 /* tracing_chips adds up to 14, the breaker last */
+#define TRIGGER_LEAST    4  /* columns of its text: two letters say which one it is */
 #define ROWS_FOR_WARNING 5  /* with fewer rows, a `whole` screen has no warning */
 
 struct chips {
@@ -48,12 +51,17 @@ static int chip_cols(const struct chip *k, const char *value)
     return (label ? label + 1 : 0) + (int)text_width(value, strlen(value));
 }
 
+/* The columns that the warning after chip i takes. */
+static int kept_after(const struct chips *l, size_t i)
+{
+    const struct chip *next = i + 1 < l->n ? &l->chip[i + 1] : NULL;
+    return next && next->style == STYLE_BAD ? 2 + chip_cols(next, next->value) : 0;
+}
+
 /* True: there is room for chip i, and for the warnings after it. */
 static bool fits(const struct chips *l, size_t i, int room)
 {
-    const struct chip *next = i + 1 < l->n ? &l->chip[i + 1] : NULL;
-    int more = next && next->style == STYLE_BAD ? 2 + chip_cols(next, next->value) : 0;
-    return chip_cols(&l->chip[i], l->chip[i].value) + more <= room;
+    return chip_cols(&l->chip[i], l->chip[i].value) + kept_after(l, i) <= room;
 }
 
 /* Draws the chips that fit, in their order: one that does not fit does not hide those after it. The
@@ -62,15 +70,17 @@ static int draw_chips(struct canvas *c, int row, int col, const struct chips *l)
 {
     for (size_t i = 0; i < l->n; i++) {
         const struct chip *k = &l->chip[i];
-        int room = c->cols - col;
+        int room = c->cols - col - (k->least ? kept_after(l, i) : 0);
         const char *value = k->brief[0] && !fits(l, i, room) ? k->brief : k->value;
-        if (i > 0 && chip_cols(k, value) > room) {
+        bool cut = k->least && chip_cols(k, "") + k->least <= room;
+        if (i > 0 && chip_cols(k, value) > room && !cut) {
             continue;
         }
+        int end = col + room;
         if (k->label[0]) {
-            col += canvas_text(c, row, col, c->cols - col, STYLE_DIM, k->label) + 1;
+            col += canvas_text(c, row, col, end - col, STYLE_DIM, k->label) + 1;
         }
-        col += canvas_text(c, row, col, c->cols - col, k->style, value) + 2;
+        col += canvas_text(c, row, col, end - col, k->style, value) + 2;
     }
     return col;
 }
@@ -219,8 +229,12 @@ static void sampling_chip(struct chips *l, const struct snap_sampling *s)
 
 static void trigger_chip(struct chips *l, const struct ui_trigger *t)
 {
-    if (t->text[0]) {
-        add(l, t->acts ? STYLE_WARN : STYLE_KEY, "trigger", "%s", t->text);
+    if (!t->text[0]) {
+        return;
+    }
+    struct chip *k = add(l, t->acts ? STYLE_WARN : STYLE_KEY, "trigger", "%s", t->text);
+    if (k) {
+        k->least = TRIGGER_LEAST;
     }
 }
 

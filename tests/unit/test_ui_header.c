@@ -103,6 +103,35 @@ static void a_full_line_has_the_breaker(void **state)
     }
 }
 
+/* A trigger that waits or acts must not be forgotten; that all is well with the breaker can be. */
+static void a_narrow_line_has_the_trigger(void **state)
+{
+    (void)state;
+    canvas_resize(&c, 30, 80);
+    ui_set_trigger(u, "node.run_queue>50", false);
+    assert_true(shows("overhead 0.8%  trigger node.run"));
+    assert_false(shows("breaker"));
+    ui_set_trigger(u, "recording 12s web/create.p99>50ms", true);
+    assert_true(shows("overhead 0.8%  trigger recor"));
+    ui_set_trigger(u, "db.p99>5ms", false);
+    assert_true(shows("trigger db.p99>5ms")); /* it fits as a whole */
+    ui_set_trigger(u, "", false);
+    assert_true(shows("breaker closed"));
+}
+
+static void an_open_breaker_has_its_place_before_the_trigger(void **state)
+{
+    (void)state;
+    canvas_resize(&c, 30, 80);
+    s->breaker.state = BREAKER_OPEN;
+    ui_set_trigger(u, "node.run_queue>50", false);
+    assert_true(shows("breaker open"));
+    assert_false(shows("trigger"));
+    canvas_resize(&c, 30, 94);
+    assert_true(shows("trigger node.r"));
+    assert_true(shows("breaker open"));
+}
+
 /* --- the line with problems --- */
 
 static void lost_here(void)
@@ -456,6 +485,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(two_lines_while_all_is_well),
         T(a_full_line_has_the_breaker),
+        T(a_narrow_line_has_the_trigger),
+        T(an_open_breaker_has_its_place_before_the_trigger),
         T(what_is_wrong_has_a_line),
         T(all_at_once),
         T(a_node_that_is_not_verified_is_always_shown),
