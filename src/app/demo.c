@@ -21,6 +21,7 @@
 
 #define READY_MS 20000
 #define STOP_MS  3000
+#define EXIT_MS  2000      /* from the end of its output to the end of its process */
 #define SLOW_NS  20000000u /* unless the operator sets another */
 
 struct demo {
@@ -92,7 +93,6 @@ static void run_erl(const struct demo *d, uint32_t rate, const char *trouble, in
 
     snprintf(rate_text, sizeof rate_text, "%u", rate);
     snprintf(parent_text, sizeof parent_text, "%ld", (long)parent);
-    unsetenv("ERL_AFLAGS");
     setenv("HOME", d->dir, 1); /* the cookie is in a file, because ps shows flags and ERL_AFLAGS */
     setsid();                  /* Ctrl-C in the terminal must not end the sample node */
     int null = open("/dev/null", O_RDWR);
@@ -105,8 +105,20 @@ static void run_erl(const struct demo *d, uint32_t rate, const char *trouble, in
     _exit(127);
 }
 
-/* The node prints "ready" when it accepts connections. */
-static int wait_ready(struct demo *d, int fd, struct err *e)
+static bool gone_within(pid_t pid, int ms)
+{
+    for (int i = 0; i < ms / 20; i++) {
+        if (waitpid(pid, NULL, WNOHANG) == pid)
+            return true;
+        usleep(20000);
+    }
+    return false;
+}
+
+enum wait_end { WAIT_READY, WAIT_CLOSED, WAIT_LATE };
+
+/* The node prints "ready" when it accepts connections. WAIT_CLOSED: its output has ended. */
+static enum wait_end read_ready(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     uint64_t until = clock_mono_ns() + (uint64_t)READY_MS * 1000000u;
@@ -118,20 +130,31 @@ static int wait_ready(struct demo *d, int fd, struct err *e)
             continue;
         ssize_t got = read(fd, line + n, sizeof line - 1 - n);
         if (got <= 0)
-            break;
+            return WAIT_CLOSED;
         n += (size_t)got;
         line[n] = 0;
         if (strstr(line, "ready"))
-            return 0;
+            return WAIT_READY;
         if (n == sizeof line - 1)
             n = 0;
     }
-    if (waitpid(d->pid, NULL, WNOHANG) == d->pid) {
+    return WAIT_LATE;
+}
+
+static int wait_ready(struct demo *d, int fd, struct err *e)
+{
+    enum wait_end end = read_ready(fd);
+
+    if (end == WAIT_READY)
+        return 0;
+    if (stop_asked())
+        return err_set(e, "stopped before the sample node was ready");
+    if (end == WAIT_LATE)
+        return err_set(e, "the sample node was not ready within %d s", READY_MS / 1000);
+    if (gone_within(d->pid, EXIT_MS)) /* its output ends a little before its process */
         d->pid = 0;
-        return err_set(e, "the sample node did not start: is erl installed and on the PATH (make "
-                          "deps installs it)?");
-    }
-    return err_set(e, "the sample node was not ready within %d s", READY_MS / 1000);
+    return err_set(e, "the sample node did not start: is erl installed and on the PATH (make deps "
+                      "installs it)?");
 }
 
 static void make_names(struct demo *d)
@@ -145,6 +168,17 @@ static void make_names(struct demo *d)
     snprintf(d->node, sizeof d->node, "kprof_demo_%ld@127.0.0.1", (long)getpid());
 }
 
+/* What is meant for the operator's nodes: flags such as -sname or -setcookie would be added to
+ * those of the sample node, and kprof-top would connect to their port instead of asking epmd. */
+static void forget_flags(void)
+{
+    static const char *const name[] = {"ERL_AFLAGS", "ERL_FLAGS", "ERL_ZFLAGS",
+                                       "ELIXIR_ERL_OPTIONS", "ERL_DIST_PORT"};
+
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        unsetenv(name[i]);
+}
+
 struct demo *demo_start(uint32_t rate, const char *trouble, struct err *e)
 {
     struct demo *d = calloc(1, sizeof *d);
@@ -153,6 +187,7 @@ struct demo *demo_start(uint32_t rate, const char *trouble, struct err *e)
 
     if (!d)
         abort();
+    forget_flags();
     make_names(d);
     if (write_files(d, e) < 0)
         goto fail;
@@ -182,16 +217,6 @@ const char *demo_node(const struct demo *d)
 const char *demo_cookie(const struct demo *d)
 {
     return d->cookie;
-}
-
-static bool gone_within(pid_t pid, int ms)
-{
-    for (int i = 0; i < ms / 20; i++) {
-        if (waitpid(pid, NULL, WNOHANG) == pid)
-            return true;
-        usleep(20000);
-    }
-    return false;
 }
 
 void demo_stop(struct demo *d)

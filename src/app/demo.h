@@ -11,7 +11,9 @@
 
 struct demo;
 
-/* rate: requests/s. trouble: as --demo-trouble; NULL: none. Returns when it can be attached to. */
+/* rate: requests/s. trouble: as --demo-trouble; NULL: none. Returns when it can be attached to;
+ * NULL with err if it does not start, or if kprof-top was asked to stop. Removes the variables with
+ * flags and the port of other nodes from the environment, so no other thread may run yet. */
 struct demo *demo_start(uint32_t rate, const char *trouble, struct err *e);
 const char *demo_node(const struct demo *d);
 const char *demo_cookie(const struct demo *d);

@@ -243,6 +243,37 @@ def test_killed_demo_takes_its_node_along():
     assert not os.path.exists(where), os.listdir(where)
 
 
+def fake_erl(name, script):
+    """A directory in which erl is this script; it is the PATH of a run."""
+    where = os.path.join(kp.scratch(), name)
+    os.makedirs(where, exist_ok=True)
+    with open(os.path.join(where, "erl"), "w") as f:
+        f.write("#!/bin/sh\nPATH=/usr/bin:/bin\n" + script)
+    os.chmod(os.path.join(where, "erl"), 0o755)
+    return {"PATH": where}
+
+
+def test_demo_that_is_stopped_early():
+    k = kp.Kp("--demo", env=fake_erl("late", "echo $$ > %s\nexec sleep 60\n" % os.path.join(kp.scratch(), "erl.pid")))
+    kp.until(20, lambda: os.path.exists(os.path.join(kp.scratch(), "erl.pid")), what="erl runs")
+    k.proc.terminate()
+    k.wait(20)
+    assert k.proc.returncode == 1 and "stopped before the sample node was ready" in k.stderr, k.saw()
+    assert "20 s" not in k.stderr, k.saw()
+
+
+def test_demo_whose_node_ends_early():
+    """Its output ends before its process."""
+    k = kp.run("--demo", env=fake_erl("early", "exec 1>&-\nsleep 0.5\nexit 1\n"))
+    assert k.proc.returncode == 1 and "the sample node did not start" in k.stderr, k.saw()
+
+
+def test_demo_without_the_flags_of_other_nodes():
+    k = kp.run("--demo", "--batch", "--format", "json", "-n", "1", "-d", "1s", deadline_s=60,
+               env={"ERL_AFLAGS": "-sname foo", "ERL_FLAGS": "-setcookie abc", "ERL_ZFLAGS": "-erl_epmd_port 1 -sname foo"})
+    assert k.proc.returncode == 0 and k.final()["rows"], k.saw()
+
+
 def test_hostile_identities():
     """Escape sequences, 255-byte atoms, a megabyte, invalid UTF-8: harmless names in every format."""
     with workload_node(25) as n:
