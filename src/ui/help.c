@@ -164,8 +164,8 @@ static int right_cols(const struct entry *e, int cols)
 static size_t lines_of(const struct entry *e, int cols)
 {
     size_t lines = 1;
-    const char *s = e->right;
-    for (size_t n; s && s[n = line_bytes(s, right_cols(e, cols))]; lines++) {
+    const char *s = e->right ? e->right : e->left;
+    for (size_t n; s[n = line_bytes(s, right_cols(e, cols))]; lines++) {
         s += n + (s[n] == ' ');
     }
     return lines;
@@ -204,15 +204,24 @@ static bool place(const struct scroll *at, struct rect a, int cols, size_t line,
     return true;
 }
 
-static void draw_heading(struct canvas *c, int row, int col, int cols, const char *text)
+static void draw_heading(const struct help_state *t, struct canvas *c, struct rect a, int cols,
+                         const char *text, size_t line)
 {
+    int row, col;
     char upper[100];
     size_t n = strcspn(text, ":(");
     snprintf(upper, sizeof upper, "%s", text);
     for (size_t i = 0; i < n && upper[i] && text[n] != ':'; i++) {
         upper[i] = (char)toupper((unsigned char)upper[i]);
     }
-    canvas_text(c, row, col, cols, STYLE_BOLD, upper);
+    const char *s = upper;
+    for (bool first = true; first || *s; first = false, line++) {
+        n = line_bytes(s, cols);
+        if (place(&t->at, a, cols, line, &row, &col)) {
+            canvas_textf(c, row, col, cols, STYLE_BOLD, "%.*s", (int)n, s);
+        }
+        s += n + (s[n] == ' ');
+    }
 }
 
 static void draw_entry(const struct help_state *t, struct canvas *c, struct rect a, int cols,
@@ -221,9 +230,7 @@ static void draw_entry(const struct help_state *t, struct canvas *c, struct rect
     int row, col;
     const char *s = e->right;
     if (!s) {
-        if (place(&t->at, a, cols, line, &row, &col)) {
-            draw_heading(c, row, col, cols, e->left);
-        }
+        draw_heading(t, c, a, cols, e->left, line);
         return;
     }
     for (bool first = true; first || *s; first = false, line++) {

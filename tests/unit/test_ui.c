@@ -834,6 +834,25 @@ static void random_keys_never_break_the_picture(void **state)
     }
 }
 
+/* With two columns a line is half as long. */
+static void headings_of_help_are_whole(void **state)
+{
+    struct ui *u;
+    struct canvas c;
+    struct fake *f = fake_standard(3);
+
+    (void)state;
+    script_begin(&u, &c, false);
+    canvas_resize(&c, 40, 116);
+    script_run(u, &c, fake_snap(f), "?/VM events<Enter>");
+    assert_true(picture_has(&c, "VM EVENTS (line VM of heat map and waterfall;"));
+    assert_true(picture_has(&c, "OTP 28 and later)"));
+    canvas_resize(&c, 40, 40);
+    script_run(u, &c, fake_snap(f), "n"); /* the same place again */
+    assert_true(picture_has(&c, "VM EVENTS (line VM of heat map and"));
+    script_end(u, &c, f);
+}
+
 int main(void)
 {
     setenv("TZ", "UTC0", 1); /* clock times are local */
@@ -849,6 +868,7 @@ int main(void)
         cmocka_unit_test(too_many_names_have_a_cure),
         cmocka_unit_test(bold_is_the_slowest_and_nothing_else),
         cmocka_unit_test(pointing_is_as_its_goldens),
+        cmocka_unit_test(headings_of_help_are_whole),
         cmocka_unit_test(random_keys_never_break_the_picture),
     };
     return cmocka_run_group_tests_name("ui", tests, NULL, NULL);
