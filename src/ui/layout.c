@@ -53,6 +53,8 @@ static void read_sort(struct rows *rows, const char *by, const char *how)
         rows->sort = SORT_COLUMN + (int)i;
     } else if (strcmp(by, "name") == 0) {
         rows->sort = SORT_NAME;
+    } else if (strcmp(by, "order") == 0) {
+        rows->sort = SORT_ORDER;
     } else {
         return;
     }

@@ -120,12 +120,38 @@ static void any_bytes_are_survived(void **state)
     ui_free(u);
 }
 
+/* The order of the tiers, reversed, is an order, too. */
+static void a_reversed_order_comes_back(void **state)
+{
+    struct ui *u;
+    struct canvas c;
+    struct buf first, second;
+    enum window w = WINDOW_10S;
+    static const char text[] = "sort order reversed\n";
+
+    (void)state;
+    script_begin(&u, &c, false);
+    buf_init(&first, 0);
+    buf_init(&second, 0);
+    ui_layout_read(u, text, sizeof text - 1, &w);
+    ui_layout_write(u, w, &first);
+    assert_non_null(strstr(first.data, text));
+    ui_layout_read(u, "sort name\n", 10, &w);
+    ui_layout_read(u, "sort order\n", 11, &w);
+    ui_layout_write(u, w, &second);
+    assert_non_null(strstr(second.data, "sort order\n"));
+    buf_release(&first);
+    buf_release(&second);
+    script_end(u, &c, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip),
         cmocka_unit_test(hidden_columns_are_not_drawn),
         cmocka_unit_test(any_bytes_are_survived),
+        cmocka_unit_test(a_reversed_order_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
