@@ -8,6 +8,7 @@
 #define TIER_LEAST    0.5  /* of the time of an identity: less explains it only in part */
 #define ENTRY_ALL     0.99 /* of the time of an identity is in the entry itself: reported only if */
 #define ENTRY_LEAST   0.5  /* ... the identity takes this part of the time of all requests */
+#define DIFFERS_CALLS 20   /* of an identity: so large a difference shows with few calls */
 #define DIFFERS_TIMES 3.0  /* times as long as the others */
 #define DIFFERS_LEAST 0.9  /* of the difference is in one tier */
 #define REPEATS_LEAST 8.0  /* calls of a tier per request, */
@@ -15,14 +16,15 @@
 
 static bool is_request(const struct snap_row *r)
 {
-    return r->tier == TIER_TOTAL && r->count >= WHY_CALLS && r->mean_us > 0 && !r->former &&
+    return r->tier == TIER_TOTAL && r->count > 0 && r->mean_us > 0 && !r->former &&
            (!r->ident || (strcmp(r->ident, "undefined") != 0 && strcmp(r->ident, "<other>") != 0));
 }
 
 /* The rows to explain: each named identity; all requests together if there are no identities. */
 static bool is_kind(const struct why_facts *f, const struct snap_row *r)
 {
-    return is_request(r) && (f->s->has_identity ? r->ident != NULL : r == f->total);
+    return is_request(r) && r->count >= WHY_CALLS &&
+           (f->s->has_identity ? r->ident != NULL : r == f->total);
 }
 
 static const struct snap_row *tier_row(const struct why_facts *f, const char *name,
@@ -214,20 +216,25 @@ static double per_request_us(const struct why_facts *f, uint16_t tier, const str
     return r ? r->self_us * (double)r->count / (double)kind->count : 0;
 }
 
-/* The kinds other than `not`, together. */
+/* The named identities other than one of them, together. */
 struct others {
     double count, us; /* us: of all of them */
     unsigned n;
     const struct snap_row *one;
 };
 
-static struct others others_of(const struct why_facts *f, const struct snap_row * not )
+static bool is_other(const struct snap_row *r, const struct snap_row *than)
+{
+    return r != than && r->ident && is_request(r);
+}
+
+static struct others others_of(const struct why_facts *f, const struct snap_row *than)
 {
     struct others o = {0};
 
     for (size_t i = 0; i < f->s->n_rows; i++) {
         const struct snap_row *r = &f->s->rows[i];
-        if (r == not || !is_kind(f, r))
+        if (!is_other(r, than))
             continue;
         o.count += (double)r->count;
         o.us += (double)r->count * r->mean_us;
@@ -237,51 +244,85 @@ static struct others others_of(const struct why_facts *f, const struct snap_row 
     return o;
 }
 
-static double others_tier_us(const struct why_facts *f, uint16_t tier, const struct snap_row * not )
+static double others_tier_us(const struct why_facts *f, uint16_t tier, const struct snap_row *than)
 {
     double us = 0;
 
     for (size_t i = 0; i < f->s->n_rows; i++) {
         const struct snap_row *r = &f->s->rows[i];
-        if (r != not &&is_kind(f, r))
+        if (is_other(r, than))
             us += per_request_us(f, tier, r) * (double)r->count;
     }
     return us;
 }
 
-enum why_answer why_time_differs(const struct why_facts *f, struct snap_finding *out)
+/* The identity with the highest mean of those with at least this many calls. */
+static const struct snap_row *slowest(const struct why_facts *f, uint64_t least)
 {
     const struct snap_row *slow = NULL;
 
-    for (size_t i = 0; f->total && f->s->has_identity && i < f->s->n_rows; i++)
-        if (is_kind(f, &f->s->rows[i]) && (!slow || f->s->rows[i].mean_us > slow->mean_us))
-            slow = &f->s->rows[i];
-    struct others o = slow ? others_of(f, slow) : (struct others){0};
-    if (o.n == 0)
-        return WHY_UNKNOWN;
-    double mean = o.us / o.count, more = slow->mean_us - mean;
-    if (slow->mean_us < DIFFERS_TIMES * mean)
-        return WHY_NO;
+    for (size_t i = 0; f->total && f->s->has_identity && i < f->s->n_rows; i++) {
+        const struct snap_row *r = &f->s->rows[i];
+        if (is_other(r, NULL) && r->count >= least && (!slow || r->mean_us > slow->mean_us))
+            slow = r;
+    }
+    return slow;
+}
+
+static bool is_slow(const struct snap_row *r, const struct others *o)
+{
+    return r->mean_us >= DIFFERS_TIMES * o->us / o->count;
+}
+
+/* The tier with most of the difference; NULL: it is in several. */
+static const struct snap_row *differing_tier(const struct why_facts *f, const struct snap_row *slow,
+                                             const struct others *o)
+{
+    double more = slow->mean_us - o->us / o->count;
+
     for (size_t i = 0; i < f->s->n_rows; i++) {
         const struct snap_row *r = &f->s->rows[i];
         if (r->tier == TIER_TOTAL || r->ident)
             continue;
-        double us = per_request_us(f, r->tier, slow), us_others = others_tier_us(f, r->tier, slow);
-        us_others /= o.count;
-        if (us - us_others < DIFFERS_LEAST * more)
-            continue;
-        out->score = 0.5;
-        out->proof = PROOF_TABLE;
-        out->row = why_facts_row(f, r->tier, slow);
-        snprintf(out->text, sizeof out->text,
-                 "%s takes %s on average, %s %s: the difference is mostly self time of %s (%s "
-                 "instead of %s)",
-                 why_ident(slow).s, why_us(slow->mean_us).s,
-                 o.n == 1 ? why_ident(o.one).s : "the others", why_us(mean).s,
-                 why_name(r->tier_name).s, why_us(us).s, why_us(us_others).s);
+        double us = per_request_us(f, r->tier, slow) - others_tier_us(f, r->tier, slow) / o->count;
+        if (us >= DIFFERS_LEAST * more)
+            return r;
+    }
+    return NULL;
+}
+
+static void say_differs(const struct why_facts *f, const struct snap_row *slow,
+                        const struct others *o, const struct snap_row *tier,
+                        struct snap_finding *out)
+{
+    out->score = 0.5;
+    out->proof = PROOF_TABLE;
+    out->row = why_facts_row(f, tier->tier, slow);
+    snprintf(out->text, sizeof out->text,
+             "%s takes %s on average, %s %s: the difference is mostly self time of %s (%s instead "
+             "of %s)",
+             why_ident(slow).s, why_us(slow->mean_us).s,
+             o->n == 1 ? why_ident(o->one).s : "the others", why_us(o->us / o->count).s,
+             why_name(tier->tier_name).s, why_us(per_request_us(f, tier->tier, slow)).s,
+             why_us(others_tier_us(f, tier->tier, slow) / o->count).s);
+}
+
+enum why_answer why_time_differs(const struct why_facts *f, struct snap_finding *out)
+{
+    const struct snap_row *slow = slowest(f, DIFFERS_CALLS), *any = slowest(f, 1);
+    struct others o = slow ? others_of(f, slow) : (struct others){0};
+
+    if (o.count < DIFFERS_CALLS)
+        return WHY_UNKNOWN;
+    const struct snap_row *tier = is_slow(slow, &o) ? differing_tier(f, slow, &o) : NULL;
+    if (tier) {
+        say_differs(f, slow, &o, tier, out);
         return WHY_YES;
     }
-    return WHY_NO;
+    if (any == slow)
+        return WHY_NO;
+    o = others_of(f, any); /* too few calls to say anything about them */
+    return is_slow(any, &o) ? WHY_UNKNOWN : WHY_NO;
 }
 
 /* ---- a tier that a request calls many times ---- */

@@ -145,6 +145,54 @@ static void differs(void **state)
     scene_free(c);
 }
 
+/* A difference of three times shows with 20 calls. With fewer, the check says that it has too few,
+ * not that there is nothing to find. */
+static void differs_few_calls(void **state)
+{
+    (void)state;
+    struct scene *c = scene_of("differs");
+    for (int t = 0; t <= TIERS; t++)
+        scene_row(c, t, WRITE)->count = 20;
+    assert_non_null(scene_found(c, "differs"));
+    for (int t = 0; t <= TIERS; t++)
+        scene_row(c, t, READ)->count = 20;
+    assert_non_null(scene_found(c, "differs"));
+    for (int t = 0; t <= TIERS; t++)
+        scene_row(c, t, READ)->count = 19; /* nothing to compare with */
+    scene_none(c, "differs");
+    assert_int_equal(scene_missing(c, "differs"), MISSING_CALLS);
+    for (int t = 0; t <= TIERS; t++) {
+        scene_row(c, t, READ)->count = 1000;
+        scene_row(c, t, WRITE)->count = 19;
+    }
+    scene_none(c, "differs");
+    assert_int_equal(scene_missing(c, "differs"), MISSING_CALLS);
+    scene_free(c);
+}
+
+/* The same with a third identity, which no check examines: is it slow or not? */
+static void differs_seldom_called(void **state)
+{
+    (void)state;
+    struct scene *c = scene_quiet();
+    struct snap_row row[ROWS + 1];
+
+    memcpy(row, c->row, sizeof c->row);
+    row[ROWS] = *scene_row(c, TIERS, WRITE);
+    row[ROWS].ident = "acme";
+    row[ROWS].ident_n = KINDS;
+    row[ROWS].count = 19;
+    row[ROWS].mean_us = 84000;
+    c->s.rows = row;
+    c->s.n_rows = ROWS + 1;
+    scene_none(c, "differs");
+    assert_int_equal(scene_missing(c, "differs"), MISSING_CALLS);
+    row[ROWS].mean_us = 12000;
+    scene_none(c, "differs");
+    assert_int_equal(scene_missing(c, "differs"), MISSING_COUNT);
+    scene_free(c);
+}
+
 static void repeats(void **state)
 {
     (void)state;
@@ -671,6 +719,8 @@ int main(void)
         cmocka_unit_test(without_calls),
         cmocka_unit_test(tier),
         cmocka_unit_test(differs),
+        cmocka_unit_test(differs_few_calls),
+        cmocka_unit_test(differs_seldom_called),
         cmocka_unit_test(repeats),
         cmocka_unit_test(queue),
         cmocka_unit_test(queue_by_parts),
