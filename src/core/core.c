@@ -148,6 +148,28 @@ void core_tier_note(struct core *c, uint16_t tier, const char *note)
     c->set.note[tier] = note ? buf_dup(note) : NULL;
 }
 
+bool core_tier_loops(const struct core *c, uint16_t tier)
+{
+    bool loops;
+
+    if (tier >= c->tiers.n)
+        return false;
+    loops = c->tracker.loops[tier];
+    for (uint16_t i = 0; i < c->idents.n; i++)
+        if (windows_run_count(&c->windows, tier, i))
+            return false;
+    for (uint32_t at = 0; at < c->calls.high; at++) {
+        const struct call *f = &c->calls.call[at];
+        if (f->tier != tier || f->kind == CALL_FREE)
+            continue;
+        if (f->flags & CALL_ON_STACK)
+            loops |= f->below != CALL_NIL && c->calls.call[f->below].tier == tier;
+        else if (f->kind == CALL_MEMBER)
+            return false; /* it has ended; its request has not */
+    }
+    return loops;
+}
+
 void core_set_entry(struct core *c, uint16_t tier)
 {
     if (c->tiers.entry == tier)

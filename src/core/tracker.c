@@ -31,6 +31,7 @@ static bool folded(struct core *c, const struct event *ev, struct proc *p,
 
     if (!attribution_repeats(c, ev, top))
         return false;
+    c->tracker.loops[ev->tier] |= ev->caller == top->caller;
     if (same_target(top, to)) {
         if (to->kind == TO_NOBODY)
             account_call_refused(&c->account);

@@ -26,6 +26,7 @@ struct tracker {
     } run[TRACKER_RUNS];       /* the last ones; at the hash of the pid */
     uint64_t nested[TIER_MAX]; /* nested[a], bit b: a call of tier a inside of one of tier b, from
                             the same function, is not a tail call: each returns to that function */
+    bool loops[TIER_MAX];      /* lean: an open call of the tier has made a tail call to itself */
 };
 
 void tracker_event(struct core *c, const struct event *ev);

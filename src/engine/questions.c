@@ -74,8 +74,8 @@ bool questions_no_entry(const struct engine *g, char *out, size_t cap)
 }
 
 /* As a sentence. If the entry does not exist, that is the reason for all tiers. */
-static void explain(const struct engine *g, const struct agent_request_called *c, char *out,
-                    size_t cap)
+static void explain(const struct engine *g, uint16_t tier, const struct agent_request_called *c,
+                    char *out, size_t cap)
 {
     bool entry = g->configuration.wanted.entry != TRACE_CONFIG_NO_ENTRY;
     unsigned long long called = c->called, outside = c->outside;
@@ -89,7 +89,12 @@ static void explain(const struct engine *g, const struct agent_request_called *c
     else if (entry && c->in_request == 0 && questions_no_entry(g, out, cap))
         return;
     else if (entry && c->in_request == 0)
-        snprintf(out, cap, "called %llu/s, but only outside of requests", called);
+        snprintf(out, cap,
+                 "called %llu/s, but only outside of requests, or by messages older than tracing",
+                 called);
+    else if (core_tier_loops(g->core, tier))
+        snprintf(out, cap, "called %llu/s, but no call ends: it calls itself last; remove it%s",
+                 called, g->configuration.wanted.lean ? "" : ", or use lean returns");
     else if (entry && c->outside > 0)
         snprintf(out, cap, "called %llu/s, %llu/s of them outside of requests", called, outside);
     else
@@ -111,7 +116,7 @@ void questions_take_why(struct engine *g, struct result *r)
     const char *name = r->ix < t->n ? t->tier[r->ix].name : "?";
     char text[300];
 
-    explain(g, &r->called, text, sizeof text);
+    explain(g, r->ix, &r->called, text, sizeof text);
     core_tier_note(g->core, r->ix, text);
     if (r->ix >= EVENT_TIERS || !g->questions.why_by_hand[r->ix])
         return;

@@ -530,7 +530,8 @@ static void a_missing_entry_is_not_the_tiers_fault(void **state)
     set_there(g, true);
     expect_notes(g, "", "");
     asked(g, 0, 4000);
-    expect_notes(g, "", "called 4000/s, but only outside of requests");
+    expect_notes(g, "",
+                 "called 4000/s, but only outside of requests, or by messages older than tracing");
     asked(g, 0, 0); /* counted since: none of the calls was in a request */
     expect_notes(g, "", "not called: 0 calls in the last second");
     asked(g, 1000, 3000);
@@ -539,6 +540,32 @@ static void a_missing_entry_is_not_the_tiers_fault(void **state)
     set_there(g, false);
     asked(g, 0, 4000);
     expect_notes(g, missing, "called 4000/s, all in requests");
+    release(&r);
+}
+
+/* One that calls itself as its last action has calls, but none of them ends. */
+static void a_loop_has_calls_that_do_not_end(void **state)
+{
+    (void)state;
+    struct ruled r = ruled("");
+    struct engine *g = r.g;
+    struct event ev = {.ts_ns = 1000 * MS, .label = 7, .pid = 11, .tier = 1, .kind = EVENT_CALL};
+
+    core_tier_add(g->core, "db", "m:db/2");
+    core_set_returns(g->core, RETURNS_FULL);
+    asked(g, 80, 0);
+    expect_notes(g, "", "called 80/s, all in requests");
+    core_feed(g->core, &ev, 1);
+    asked(g, 80, 0);
+    expect_notes(g, "", "called 80/s, all in requests");
+    core_feed(g->core, &ev, 1);
+    asked(g, 70, 10);
+    expect_notes(g, "",
+                 "called 80/s, but no call ends: it calls itself last; remove it, or use "
+                 "lean returns");
+    g->configuration.wanted.lean = true;
+    asked(g, 80, 0);
+    expect_notes(g, "", "called 80/s, but no call ends: it calls itself last; remove it");
     release(&r);
 }
 
@@ -1010,6 +1037,7 @@ int main(void)
         cmocka_unit_test(a_rule_that_yields_a_list_says_so),
         cmocka_unit_test(a_rule_that_names_is_let_be),
         cmocka_unit_test(a_missing_entry_is_not_the_tiers_fault),
+        cmocka_unit_test(a_loop_has_calls_that_do_not_end),
         cmocka_unit_test(a_missing_function_is_said_once),
         cmocka_unit_test(too_many_names_are_named_by_their_shape),
         cmocka_unit_test(a_recording_is_not_asked),

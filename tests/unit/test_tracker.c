@@ -441,6 +441,38 @@ static void full_returns(void **state)
     done(&f);
 }
 
+static void calls_that_do_not_end(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    core_set_returns(f.c, RETURNS_FULL);
+    call(&f, 0, P1, 7, E, 0);
+    call(&f, 1, P1, 7, A, 0);
+    assert_false(core_tier_loops(f.c, A));
+    call(&f, 2, P1, 7, A, 0);
+    assert_true(core_tier_loops(f.c, A));
+    assert_false(core_tier_loops(f.c, E));
+    assert_false(core_tier_loops(f.c, TIER_MAX));
+    mark(&f, 3, P1, EVENT_RETURN, FN_A); /* it was an ordinary recursive call */
+    call(&f, 4, P1, 7, A, 0);
+    assert_false(core_tier_loops(f.c, A));
+    done(&f);
+    f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    call(&f, 2, P1, 7, A, FN_A); /* not the last action: it returns to itself */
+    assert_false(core_tier_loops(f.c, A));
+    call(&f, 3, P1, 7, A, FN_E);
+    assert_true(core_tier_loops(f.c, A));
+    ret(&f, 4, P1, FN_E);
+    assert_false(core_tier_loops(f.c, A));
+    ret(&f, 5, P1, M0);
+    until(&f, 100);
+    assert_int_equal(row(&f, A, NULL).count, 1);
+    assert_false(core_tier_loops(f.c, A));
+    done(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +495,7 @@ int main(void)
         cmocka_unit_test(undefined_caller),
         cmocka_unit_test(server_loop_that_never_returns),
         cmocka_unit_test(full_returns),
+        cmocka_unit_test(calls_that_do_not_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,9 @@ void core_tier_confirmed(struct core *c, uint16_t tier);
 void core_tier_remove(struct core *c,
                       uint16_t tier); /* removes its rows; its open calls count as expired */
 void core_tier_note(struct core *c, uint16_t tier,
-                    const char *note);              /* why the tier is empty; NULL: no note */
+                    const char *note); /* why the tier is empty; NULL: no note */
+/* True: the function calls itself as its last action, and no call of it has ended. */
+bool core_tier_loops(const struct core *c, uint16_t tier);
 void core_set_entry(struct core *c, uint16_t tier); /* TIER_NONE: each call is counted separately */
 /* The identity rule has changed (has_rule false: there is none now). A name that only a former rule
  * gave is dropped when there are no more requests with it. Called a second time when the node uses
