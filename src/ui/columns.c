@@ -17,7 +17,7 @@ static const struct column columns[] = {
     {"COUNT", 7, 3, COUNT(est_count), "calls in the window; ~, also at ERR and LATE: an estimate"},
     {"SEEN", 7, 21, COUNT(count), "calls that were traced"},
     {"RATE", 6, 4, COLUMN_RATE, false, offsetof(struct snap_row, rate), "calls per second"},
-    {"ERR", 5, 8, COUNT(errors), "calls that ended in an exception"},
+    {"ERR", 5, 8, COUNT(errors), "exceptions (lean returns: unless the caller caught them)"},
     {"LATE", 5, 22, COUNT(late), "calls that started after their request ended"},
     {"MIN", 6, 16, TIME(min_us), "shortest call"},
     {"MEAN", 6, 13, TIME(mean_us), "mean duration"},
