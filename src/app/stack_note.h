@@ -9,5 +9,9 @@
 
 /* According to the node; "": nothing is known to be missing. */
 void stack_note(const struct snap_sampling *s, char out[STACK_NOTE_BYTES]);
+/* The processes that are not sampled because of a fault of the VM; "": none. */
+void stack_note_held(const struct snap_sampling *s, char out[STACK_NOTE_BYTES]);
+/* Why there is no sample at all, and what to do. initial_call: processes were chosen by it. */
+void stack_note_none(const struct snap_sampling *s, bool initial_call, char out[STACK_NOTE_BYTES]);
 
 #endif

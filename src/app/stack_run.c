@@ -189,15 +189,11 @@ static int at_once(struct run *r, struct err *e)
     rc = write_samples(r, e);
     if (rc == 1 && r->samples == 0 && engine_state(r->g) == ENGINE_LOST)
         return err_set(e, "no process was sampled: %s", engine_trouble(r->g));
-    if (rc == 1 && r->samples == 0)
-        return err_set(
-            e,
-            "no process was sampled: no process was chosen, or none had one of the sampled "
-            "statuses; try --profile wall, or --statuses all%s",
-            r->request.processes.kind == PROCESSES_INITIAL_CALL
-                ? " (a process that proc_lib started has the initial call "
-                  "proc_lib:init_p/5 or /3; or use its name, or app:NAME)"
-                : "");
+    if (rc == 1 && r->samples == 0) {
+        char why[STACK_NOTE_BYTES];
+        stack_note_none(&r->told, r->request.processes.kind == PROCESSES_INITIAL_CALL, why);
+        return err_set(e, "%s", why);
+    }
     return rc < 0 ? -1 : 0;
 }
 
@@ -272,11 +268,9 @@ static void say(const struct run *r)
         fprintf(stderr, "kprof-top: samples skipped: %llu; lost: %llu; not stored: %llu\n",
                 (unsigned long long)s->skipped, (unsigned long long)s->lost,
                 (unsigned long long)r->left_out);
-    if (s->held)
-        fprintf(stderr,
-                "kprof-top: %llu processes were not sampled because of faults of this VM "
-                "(--hazards lists the faults)\n",
-                (unsigned long long)s->held);
+    stack_note_held(s, note);
+    if (*note)
+        fprintf(stderr, "kprof-top: %s\n", note);
     stack_note(&r->told, note);
     if (*note)
         notice(note);

@@ -55,6 +55,34 @@ static void what_is_missing(void **state)
     assert_string_equal(note, "");
 }
 
+static void processes_that_are_held_back(void **state)
+{
+    struct snap_sampling s = {.processes = 4};
+    char note[STACK_NOTE_BYTES];
+
+    (void)state;
+    stack_note_held(&s, note);
+    assert_string_equal(note, "");
+    s.held = 2;
+    stack_note_held(&s, note);
+    assert_string_equal(note, "2 processes were not sampled because of faults of this VM "
+                              "(--hazards lists the faults)");
+    stack_note_none(&s, false, note); /* four could have been sampled */
+    assert_string_equal(note, "no process was sampled: no process was chosen, or none had one of "
+                              "the sampled statuses; try --profile wall, or --statuses all");
+    s.held = 1;
+    s.processes = 0;
+    stack_note_held(&s, note);
+    assert_string_equal(note, "1 process was not sampled because of faults of this VM (--hazards "
+                              "lists the faults)");
+    stack_note_none(&s, true, note);
+    assert_string_equal(note, "no process was sampled: on this VM it is not safe to ask the chosen "
+                              "process for a stack (--hazards lists the faults)");
+    s.held = 0;
+    stack_note_none(&s, true, note);
+    assert_non_null(strstr(note, "proc_lib:init_p/5"));
+}
+
 static void a_page_from_the_screen(void **state)
 {
     static const struct engine_hooks hooks;
@@ -104,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_missing),
+        cmocka_unit_test(processes_that_are_held_back),
         cmocka_unit_test(a_page_from_the_screen),
     };
     return cmocka_run_group_tests(tests, made, removed);
