@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <kprof/core/why.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,14 +60,17 @@ const char *why_proof_name(enum snap_proof p)
 
 static const struct {
     const char *name, *text;
+    const char *key, *option; /* what gives it to the rules: on the screen, without one */
 } missing[] = {
-    [MISSING_CALLS] = {"calls", "Not enough data yet"},
-    [MISSING_VM] = {"vm", "Not known on this VM"},
-    [MISSING_DETAIL] = {"detail", "Not recorded (--detail is off)"},
-    [MISSING_THRESHOLD] = {"threshold", "Needs a slow-call threshold (S, then s)"},
-    [MISSING_REFERENCE] = {"reference", "Needs a reference to compare with (m)"},
-    [MISSING_ENTRY] = {"entry", "Needs an entry (E, in the table)"},
-    [MISSING_SHORT_QUEUE] = {"run_queue", "Not known while the run queue is long"},
+    [MISSING_CALLS] = {"calls", "Not enough data yet", "", ""},
+    [MISSING_VM] = {"vm", "Not known on this VM", "", ""},
+    [MISSING_DETAIL] = {"detail", "Not recorded", " (--detail is off)", " (--detail is off)"},
+    [MISSING_THRESHOLD] = {"threshold", "Needs a slow-call threshold", " (S, then s)",
+                           " (--slow TIME)"},
+    [MISSING_REFERENCE] = {"reference", "Needs a reference to compare with", " (m)",
+                           " (--baseline FILE)"},
+    [MISSING_ENTRY] = {"entry", "Needs an entry", " (E, in the table)", " (--entry NAME)"},
+    [MISSING_SHORT_QUEUE] = {"run_queue", "Not known while the run queue is long", "", ""},
 };
 
 const char *why_missing_name(enum snap_missing m)
@@ -75,10 +79,13 @@ const char *why_missing_name(enum snap_missing m)
     return missing[m].name;
 }
 
-const char *why_missing_text(enum snap_missing m)
+struct why_missing_text why_missing_text(enum snap_missing m, bool screen)
 {
+    struct why_missing_text t;
+
     assert(m < MISSING_COUNT);
-    return missing[m].text;
+    snprintf(t.s, sizeof t.s, "%s%s", missing[m].text, screen ? missing[m].key : missing[m].option);
+    return t;
 }
 
 enum snap_missing why_missing(const struct snap_why *w, size_t i)

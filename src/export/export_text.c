@@ -243,7 +243,8 @@ static void not_known(struct buf *out, const struct snap_why *w, enum snap_missi
     for (size_t i = 0; (r = why_rule(i)); i++) {
         if (why_missing(w, i) != m)
             continue;
-        buf_addf(out, "%s%s%s", any ? "" : why_missing_text(m), any ? ", " : ": ", r->covers);
+        buf_addf(out, "%s%s%s", any ? "" : why_missing_text(m, false).s, any ? ", " : ": ",
+                 r->covers);
         any = true;
     }
     if (any)

@@ -153,7 +153,7 @@ static void draw_rest(struct canvas *c, struct rect a, const struct snap_why *w)
     a.rows -= used + 1;
     for (unsigned m = 0; m < MISSING_COUNT; m++) {
         used = draw_rules(c, a, STYLE_DIM, w, (enum snap_missing)m,
-                          why_missing_text((enum snap_missing)m));
+                          why_missing_text((enum snap_missing)m, true).s);
         a.row += used;
         a.rows -= used;
     }

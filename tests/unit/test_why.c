@@ -3,7 +3,9 @@
  * anything. */
 #include "why_scene.h"
 
+#include <kprof/base/buf.h>
 #include <kprof/core/why.h>
+#include <kprof/export/export.h>
 
 #include <math.h>
 #include <setjmp.h>
@@ -515,9 +517,36 @@ static void what_is_missing(void **state)
     assert_int_equal(scene_missing(c, "tier"), MISSING_ENTRY);
     for (unsigned i = 0; i < MISSING_COUNT; i++) {
         assert_non_null(why_missing_name((enum snap_missing)i));
-        assert_non_null(why_missing_text((enum snap_missing)i));
+        assert_true(why_missing_text((enum snap_missing)i, true).s[0]);
     }
     scene_free(c);
+}
+
+/* On the screen a key gives a check what it needs; a report names the option. */
+static void keys_or_options(void **state)
+{
+    (void)state;
+    static const char *const wanted[] = {
+        "Needs a slow-call threshold (--slow TIME): waiting for",
+        "Needs a reference to compare with (--baseline FILE): changes since"};
+    struct scene *c = scene_quiet();
+    struct buf out;
+
+    c->s.slow_ns = 0;
+    c->s.compared[0] = 0;
+    why_add(&c->s, NULL, NULL);
+    buf_init(&out, 0);
+    export_write(&out, &c->s, EXPORT_TEXT, true);
+    buf_addch(&out, '\0');
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (!strstr(out.data, wanted[i]))
+            fail_msg("no \"%s\" in: %s", wanted[i], out.data);
+    assert_null(strstr(out.data, "(S, then s)"));
+    buf_release(&out);
+    scene_free(c);
+    assert_string_equal(why_missing_text(MISSING_ENTRY, true).s,
+                        "Needs an entry (E, in the table)");
+    assert_string_equal(why_missing_text(MISSING_ENTRY, false).s, "Needs an entry (--entry NAME)");
 }
 
 /* Without slow requests: a process that is always busy. */
@@ -720,6 +749,7 @@ int main(void)
         cmocka_unit_test(tier),
         cmocka_unit_test(differs),
         cmocka_unit_test(differs_few_calls),
+        cmocka_unit_test(keys_or_options),
         cmocka_unit_test(differs_seldom_called),
         cmocka_unit_test(repeats),
         cmocka_unit_test(queue),

@@ -20,8 +20,12 @@ const struct why_rule_text *why_rule(size_t i);
 const char *why_proof_name(enum snap_proof p);
 /* "calls", "vm", ...: as exports write it. */
 const char *why_missing_name(enum snap_missing m);
-/* The beginning of a line that lists rules: "Not enough data yet". */
-const char *why_missing_text(enum snap_missing m);
+/* The beginning of a line that lists rules: "Not enough data yet", "Needs an entry (...)" with the
+ * key for it, or, in the output of a run without a screen, the option. */
+struct why_missing_text {
+    char s[80];
+};
+struct why_missing_text why_missing_text(enum snap_missing m, bool screen);
 /* What rule i lacks; MISSING_COUNT: nothing, it has examined the values. */
 enum snap_missing why_missing(const struct snap_why *w, size_t i);
 /* Fills s->why. who: names of processes, as in snapshot_set_who; NULL: none are known. Only the
