@@ -1,5 +1,6 @@
 #include "session_log.h"
 
+#include "wall_clock.h"
 #include <kprof/base/clock.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +14,10 @@ void session_log_say(struct engine *g, const char *text, bool is_error)
 void session_log_add(struct engine *g, const char *text)
 {
     size_t at = g->log.n++ % ENGINE_LOG;
+    bool replays = g->replay.file && g->core;
+    uint64_t wall_ns = replays ? wall_clock_of_core(g) : 0; /* as all times on the screen */
 
-    g->log.line[at].wall_ns = clock_wall_ns();
+    g->log.line[at].wall_ns = wall_ns ? wall_ns : clock_wall_ns();
     err_copy(g->log.line[at].text, sizeof g->log.line[at].text, text);
 }
 

@@ -695,6 +695,7 @@ static void open_request(struct engine *g)
     core_feed(g->core, &ev, 1);
 }
 
+#define SEC            (1000 * MS)
 #define REPLAY_STEP_NS UINT64_C(20000000)
 
 /* In a recording, calls are open for long and processes may have died: there is no node to ask. */
@@ -725,13 +726,13 @@ static void a_recording_is_not_asked(void **state)
         opened += core_open_pids(g->core, 0, &from, pids, AGENT_REQUEST_PIDS);
     } while (g->state != ENGINE_REPLAYED);
     assert_true(hanging > 0 && opened > 0); /* else this test shows nothing */
+    assert_in_range(g->log.line[(g->log.n - 1) % ENGINE_LOG].wall_ns, g->replay.meta.wall_ns,
+                    g->replay.meta.wall_ns + 3600 * SEC); /* messages have the recording's time */
     assert_false(g->hangs.asked);
     engine_free(g);
 }
 
 /* ---- a full trace of which the node no longer reports ---- */
-
-#define SEC (1000 * MS)
 
 /* Polls ten times a second. */
 static void poll_full_until(struct engine *g, uint64_t *now_ns, uint64_t until_ns)
