@@ -152,7 +152,7 @@ static void add_sample(struct list *l, const struct snapshot *s)
     uint32_t n = s->sample ? s->sample : 1, asked = s->sample_asked ? s->sample_asked : 1;
     char text[SNAPSHOT_SAMPLING_BYTES];
     struct internal *k =
-        add(l, "sample", "share of the requests that are traced, each as a whole", "1/%u", n);
+        add(l, "sample", "of the requests, one in N is traced, as a whole", "1/%u", n);
     if (s->sample_why == SAMPLE_ASKED) {
         return;
     }
@@ -171,8 +171,7 @@ static void add_detail(struct list *l, const struct snapshot *s)
     char text[SNAPSHOT_DETAIL_BYTES];
     snapshot_detail(s, text);
     struct internal *k =
-        add(l, "detail", "share of the sampled requests that is followed in detail (B)", "%.140s",
-            text);
+        add(l, "detail", "one in N of these is followed in detail (B)", "%.140s", text);
     if (s->detail.state == DETAIL_NOT_HERE) {
         k->style = STYLE_DIM;
     }
@@ -203,7 +202,7 @@ static void add_tracing(struct list *l, const struct snapshot *s)
     }
     if (k->known) {
         format_us(k->call_ns / 1e3, text);
-        add(l, "per call", "cost of a traced call, measured at attach or assumed", "%s%s", text,
+        add(l, "per call", "cost of a traced call, measured or assumed", "%s%s", text,
             k->assumed ? " (assumed)" : "");
     }
 }

@@ -408,6 +408,24 @@ static void internals_scroll_and_go_back(void **state)
     assert_int_equal(script_run(u, &c, s, "#q").kind, INTENT_QUIT);
 }
 
+/* Without a problem, every explanation fits into 80 columns. */
+static void internals_are_explained(void **state)
+{
+    (void)state;
+    struct buf out;
+    canvas_resize(&c, 60, 80);
+    s->detail = (struct snap_detail){.state = DETAIL_ON, .every = 100, .every_asked = 100};
+    s->cost.known = s->cost.assumed = true;
+    s->cost.limit_percent = 5;
+    script_run(u, &c, s, "#");
+    buf_init(&out, 0);
+    canvas_dump(&c, &out);
+    buf_addch(&out, '\0');
+    if (strstr(out.data, "..\n"))
+        fail_msg("a text is cut:\n%s", out.data);
+    buf_release(&out);
+}
+
 /* --- without tiers --- */
 
 static struct catalog *counted_functions(void)
@@ -493,6 +511,7 @@ int main(void)
         T(internals_hold_the_law_of_the_calls),
         T(the_header_tells_no_more_than_the_internals),
         T(internals_scroll_and_go_back),
+        T(internals_are_explained),
         T(three_things_to_begin_with),
         T(slash_searches_where_there_is_nothing_to_filter),
     };
