@@ -18,6 +18,8 @@ void account_expire(struct core *c, uint32_t at)
 
 void account_unattribute(struct core *c, uint32_t at)
 {
-    account_call_unattributed(&c->account);
-    c->calls.call[at].kind = CALL_ACCOUNTED;
+    struct call *f = &c->calls.call[at];
+
+    account_call_unattributed(&c->account, f->tier, f->start_ns);
+    f->kind = CALL_ACCOUNTED;
 }

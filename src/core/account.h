@@ -8,6 +8,7 @@
 #ifndef KPROF_CORE_ACCOUNT_H
 #define KPROF_CORE_ACCOUNT_H
 
+#include <kprof/core/tier.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ struct account {
     struct {
         uint64_t pids_full, requests_full, late, orphan_returns, bad_events;
     } anomalies;
+    uint64_t unattributed_ns[TIER_MAX]; /* start of the newest such call of the tier; 0: none */
 };
 
 /* ---- a received call: counted in one of these three; if open, later in one of the next three */
@@ -32,9 +34,12 @@ static inline void account_call_opened(struct account *a)
     a->calls.open++;
 }
 
-static inline void account_call_refused(struct account *a) /* it belongs to no request */
+/* It belongs to no request. tier: any number. */
+static inline void account_call_refused(struct account *a, uint16_t tier, uint64_t ts_ns)
 {
     a->calls.unattributed++;
+    if (tier < TIER_MAX)
+        a->unattributed_ns[tier] = ts_ns;
 }
 
 static inline void account_call_folded(struct account *a) /* counted as part of an open call */
@@ -54,9 +59,9 @@ static inline void account_call_expired(struct account *a)
     a->calls.open--;
 }
 
-static inline void account_call_unattributed(struct account *a)
+static inline void account_call_unattributed(struct account *a, uint16_t tier, uint64_t ts_ns)
 {
-    a->calls.unattributed++;
+    account_call_refused(a, tier, ts_ns);
     a->calls.open--;
 }
 
@@ -90,6 +95,7 @@ static inline void account_request_expired(struct account *a)
 static inline void account_zero(struct account *a)
 {
     memset(&a->anomalies, 0, sizeof a->anomalies);
+    memset(a->unattributed_ns, 0, sizeof a->unattributed_ns);
     a->calls.received = a->calls.open;
     a->calls.aggregated = a->calls.expired = a->calls.unattributed = 0;
     a->requests.started = a->requests.open;

@@ -47,9 +47,23 @@ static struct attribution to_request(struct core *c, uint32_t req, uint32_t iden
     return (struct attribution){.kind = TO_REQUEST, .req = req};
 }
 
-static struct attribution to_closed(uint32_t req, uint64_t end_ns, uint32_t ident)
+/* Its calls stand for as many as it did, whatever is sampled by now. */
+static struct attribution to_closed(const struct closed_label *l, uint32_t req,
+                                    const struct event *ev)
 {
-    return (struct attribution){.kind = TO_CLOSED, .req = req, .end_ns = end_ns, .ident = ident};
+    return (struct attribution){.kind = TO_CLOSED,
+                                .req = req,
+                                .end_ns = l->end_ns,
+                                .ident = l->ident ? l->ident : ev->ident,
+                                .weight = l->weight};
+}
+
+/* A request that ended so long ago that only its ticket shows it. */
+static struct attribution to_forgotten(const struct event *ev)
+{
+    struct closed_label l = {.end_ns = ev->label | ATTRIBUTION_NO_TIME, .weight = ev->weight};
+
+    return to_closed(&l, REQ_NIL, ev);
 }
 
 /* The first call of a label whose entry has not arrived yet. */
@@ -114,18 +128,19 @@ struct attribution attribution_of_call(struct core *c, const struct event *ev, c
             return relabelled(c, ev, own, req);
     }
     if (req == REQ_NIL) {
-        if (!closed || ev->ts_ns > after(closed->end_ns, c->set.limits.linger_ns))
-            return to_orphan(c, ev);
-        return closed->dead
-                   ? NOBODY
-                   : to_closed(REQ_NIL, closed->end_ns, closed->ident ? closed->ident : ev->ident);
+        if (closed)
+            return closed->weight ? to_closed(closed, REQ_NIL, ev) : NOBODY;
+        return requests_forgot(&c->requests, ev->label) ? to_forgotten(ev) : to_orphan(c, ev);
     }
     const struct request *r = &c->requests.req[req];
     if (r->state == REQ_CLOSING && ev->ts_ns > r->end_ns)
         /* A late call, unless the request is nested in an open request. That is known when it is
          * finalized. */
         return r->waits ? to_request(c, req, ev->ident)
-                        : to_closed(req, r->end_ns, r->ident ? r->ident : ev->ident);
+                        : to_closed(&(struct closed_label){.end_ns = r->end_ns,
+                                                           .ident = r->ident,
+                                                           .weight = r->weight},
+                                    req, ev);
     if (!request_joinable(r, ev->ts_ns))
         return NOBODY; /* before the entry of the request */
     if (r->state == REQ_ORPHAN && r->n_calls >= c->set.limits.request_calls)
@@ -145,8 +160,8 @@ static struct attribution new_request(struct core *c, const struct event *ev, ui
         requests_move(&c->requests, req, REQ_OPEN); /* its calls arrived first */
     if (req == REQ_NIL) {
         c->account.anomalies.requests_full++;
-        requests_remember(&c->requests, (struct closed_label){
-                                            .label = ev->label, .end_ns = ev->ts_ns, .dead = true});
+        requests_remember(&c->requests,
+                          (struct closed_label){.label = ev->label, .end_ns = ev->ts_ns});
         return NOBODY;
     }
     account_request_started(&c->account);

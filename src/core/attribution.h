@@ -15,13 +15,17 @@ struct core;
 struct event;
 struct proc;
 
+#define ATTRIBUTION_NO_TIME (UINT64_C(1) << 63) /* set in no time */
+
 enum attribution_kind { TO_NOBODY, TO_REQUEST, TO_ITSELF, TO_CLOSED };
 
 struct attribution {
     enum attribution_kind kind;
     uint32_t req;    /* TO_REQUEST; TO_CLOSED: while it is not finalized */
-    uint64_t end_ns; /* TO_CLOSED: end of the request, which identifies it */
+    uint64_t end_ns; /* TO_CLOSED: identifies the request. Its end, or, if that is not known any
+                        more, its label and ATTRIBUTION_NO_TIME */
     uint32_t ident;  /* name id; TO_ITSELF, TO_CLOSED */
+    uint32_t weight; /* TO_CLOSED */
     bool starts;     /* the call is the entry that starts req */
 };
 

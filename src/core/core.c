@@ -20,7 +20,6 @@ void core_limits_default(struct core_limits *l)
                               .request_calls = 256,
                               .expire_ns = UINT64_C(60000000000),
                               .grace_ns = UINT64_C(20000000),
-                              .linger_ns = UINT64_C(10000000000),
                               .history_bytes = (size_t)36 << 20,
                               .slow_entries = 1000,
                               .history = true};
@@ -175,6 +174,7 @@ void core_set_entry(struct core *c, uint16_t tier)
     if (c->tiers.entry == tier)
         return;
     finalize_flush(c); /* a request of the former entry would take the calls of the new one */
+    requests_disown(&c->requests); /* so would messages with their labels */
     c->tiers.entry = tier;
     c->set_at[ROW_TOTAL].since_ns = c->now_ns;
     part_sums_forget_tier(&c->detail.sums, ROW_TOTAL);

@@ -186,8 +186,9 @@ void finalize_request(struct core *c, uint32_t req)
         let_go(c, at, r->weight);
     }
     account_request_finished(&c->account);
-    requests_free(&c->requests, req,
-                  &(struct closed_label){.end_ns = r->end_ns, .ident = r->ident});
+    requests_free(
+        &c->requests, req,
+        &(struct closed_label){.end_ns = r->end_ns, .ident = r->ident, .weight = r->weight});
 }
 
 void finalize_drain(struct core *c, uint32_t req, uint64_t until_ns)
@@ -255,7 +256,7 @@ static void expire(struct core *c, uint32_t req)
                           (c->now_ns - r->start_ns) * r->weight);
     slow_record_expired(c, req);
     account_request_expired(&c->account);
-    requests_free(&c->requests, req, &(struct closed_label){.end_ns = c->now_ns, .dead = true});
+    requests_free(&c->requests, req, &(struct closed_label){.end_ns = c->now_ns});
 }
 
 static void drop_orphan(struct core *c, uint32_t req)
@@ -268,7 +269,7 @@ static void drop_orphan(struct core *c, uint32_t req)
             account_unattribute(c, at);
         let_go(c, at, 1);
     }
-    requests_free(&c->requests, req, &(struct closed_label){.end_ns = c->now_ns, .dead = true});
+    requests_free(&c->requests, req, &(struct closed_label){.end_ns = c->now_ns});
 }
 
 /* ---- time ---- */

@@ -139,7 +139,7 @@ static bool goes_on(struct core *c, uint64_t label, uint64_t ns)
 
     if (req != REQ_NIL)
         return c->requests.req[req].state != REQ_CLOSING || ns <= c->requests.req[req].end_ns;
-    return closed && !closed->dead && ns <= closed->end_ns;
+    return closed && closed->weight && ns <= closed->end_ns;
 }
 
 void core_hang(struct core *c, const struct core_poll *p)

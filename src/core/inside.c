@@ -166,7 +166,7 @@ static struct core_inside in_request(struct core *c, const struct inside_step *s
         in.request = r->label;
         name = r->ident;
         in.may_change = !name && c->tiers.has_identity;
-    } else if (closed && !closed->dead && ns <= closed->end_ns) {
+    } else if (closed && closed->weight && ns <= closed->end_ns) {
         in.request = label;
         name = closed->ident;
     } else {

@@ -1,6 +1,7 @@
 #include "request.h"
 
 #include <assert.h>
+#include <kprof/core/event.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,8 @@
 enum { CLOSED_PER_OPEN = 2 };
 /* Of one request; a forged stream could make walks over more of them long. */
 enum { WAITING_MAX = 4096, ALIASES_MAX = 256 };
+/* Tickets. A request may end this many tickets after a newer one. */
+enum { FORGOTTEN_MAX = 1 << 26, OUT_OF_ORDER = 1 << 20 };
 
 static void *reserve(size_t n, size_t bytes)
 {
@@ -152,6 +155,50 @@ static void drop(struct requests *t, uint32_t at)
     t->free = at;
 }
 
+/* ---- closed labels ---- */
+
+static uint32_t tickets_between(uint64_t from, uint64_t to)
+{
+    return (uint32_t)(to - from) & EVENT_LABEL_TICKET;
+}
+
+/* Labels are dropped in the order in which their requests ended, so nearly by ticket. Tickets start
+ * again at 0: the range covers less than half of them, so that new ones are not in it. */
+static void forget(struct requests *t, uint64_t label)
+{
+    uint64_t first = t->forgotten_first, last = t->forgotten_last;
+
+    label &= ~EVENT_LABEL_DETAIL;
+    if (label >> 63) /* a process: it has no ticket */
+        return;
+    if (first && label >> 32 == first >> 32 && tickets_between(last, label) < FORGOTTEN_MAX)
+        last = label;
+    else if (first && label >> 32 == first >> 32 && tickets_between(label, last) < FORGOTTEN_MAX)
+        first = tickets_between(label, first) < OUT_OF_ORDER ? label : first;
+    else
+        first = last = label;
+    if (tickets_between(first, last) >= FORGOTTEN_MAX)
+        first = (last >> 32 << 32) | ((last - FORGOTTEN_MAX) & EVENT_LABEL_TICKET);
+    t->forgotten_first = first;
+    t->forgotten_last = last;
+}
+
+bool requests_forgot(const struct requests *t, uint64_t label)
+{
+    uint64_t first = t->forgotten_first;
+
+    label &= ~EVENT_LABEL_DETAIL;
+    return first && label >> 32 == first >> 32 &&
+           tickets_between(first, label) <= tickets_between(first, t->forgotten_last);
+}
+
+void requests_disown(struct requests *t)
+{
+    for (uint32_t i = 0; i < t->closed_cap && t->closed[i].label; i++)
+        t->closed[i].weight = 0;
+    t->forgotten_first = t->forgotten_last = 0;
+}
+
 void requests_remember(struct requests *t, struct closed_label closed)
 {
     uint32_t slot = t->closed_at;
@@ -159,8 +206,11 @@ void requests_remember(struct requests *t, struct closed_label closed)
 
     if (!closed.label)
         return;
-    if (before && map_get(&t->by_label, before) == (slot | CLOSED_BIT))
+    if (before && map_get(&t->by_label, before) == (slot | CLOSED_BIT)) {
         map_del(&t->by_label, before);
+        if (t->closed[slot].weight)
+            forget(t, before);
+    }
     t->closed[slot] = closed;
     map_put(&t->by_label, closed.label, slot | CLOSED_BIT);
     t->closed_at = slot + 1 == t->closed_cap ? 0 : slot + 1;

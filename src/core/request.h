@@ -1,7 +1,9 @@
 /* The table of requests (open, just closed, or waiting for their entry) and of the labels that lead
  * to them. Private to core.
  *
- * Invariant: a label leads to at most one request or to one remembered closed label. A request is
+ * Invariant: a label leads to at most one request or to one remembered closed label. Closed labels
+ * are remembered until so many newer ones are that there is no more room; of those that were
+ * dropped, only the range of their tickets is known. A request is
  * in exactly one list, that of its state, in the order of arrival there. The table owns no calls
  * and counts nothing. Memory is reserved at the start. One thread. */
 #ifndef KPROF_CORE_REQUEST_H
@@ -53,7 +55,7 @@ struct request {
 struct closed_label {
     uint64_t label, end_ns;
     uint32_t ident;
-    bool dead; /* expired or dropped, not closed: its calls are unattributed */
+    uint32_t weight; /* 0: expired or dropped, not closed; its calls are unattributed */
 };
 
 struct requests {
@@ -67,6 +69,7 @@ struct requests {
     uint32_t in_state[REQ_STATES];
     struct closed_label *closed; /* a ring: the oldest is dropped */
     uint32_t closed_cap, closed_at;
+    uint64_t forgotten_first, forgotten_last; /* those that were dropped; 0: none */
 };
 
 /* Reports whether a call that begins at ts may be part of r. */
@@ -97,6 +100,11 @@ void requests_merge(struct requests *t, uint32_t into, uint32_t from);
  * REQ_NIL, *closed is the closed label or NULL. */
 uint32_t requests_find(struct requests *t, uint64_t label, const struct closed_label **closed);
 void requests_remember(struct requests *t, struct closed_label closed);
+/* True: the label leads to nothing, and by its ticket it is one of the closed labels that were
+ * dropped. */
+bool requests_forgot(const struct requests *t, uint64_t label);
+/* The requests that have closed do not count any more: their labels are those of dropped ones. */
+void requests_disown(struct requests *t);
 
 /* Requests whose prev is not known yet: it may be the label of an entry that has not arrived. */
 void requests_wait(struct requests *t, uint32_t at, uint64_t prev);

@@ -66,7 +66,7 @@ static uint32_t find_outer(struct core *c, const struct request *r)
     const struct closed_label *closed;
     uint32_t outer = requests_find(&c->requests, r->prev, &closed);
     bool none =
-        outer == REQ_NIL ? closed && closed->dead : c->requests.req[outer].state == REQ_ORPHAN;
+        outer == REQ_NIL ? closed && !closed->weight : c->requests.req[outer].state == REQ_ORPHAN;
 
     return none && r->prev_else ? requests_find(&c->requests, r->prev_else, &closed) : outer;
 }

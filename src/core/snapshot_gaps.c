@@ -1,4 +1,4 @@
-/* The gaps and marks of a snapshot's window. */
+/* The gaps and marks of a snapshot's window, and why a row is empty. */
 #include "snapshot_impl.h"
 #include "state.h"
 
@@ -57,6 +57,20 @@ double snapshot_add_gaps(const struct core *c, struct snapshot *s, uint64_t wall
     add_marks(c, s, from_ns, to_ns, wall_ns);
     double traced_s = s->window_s - s->gap_s;
     return s->gap_s > 0 && traced_s < TRACED_LEAST_S ? 0 : traced_s;
+}
+
+const char *snapshot_note(const struct core *c, struct snapshot *s, const struct view_query *l,
+                          const struct snap_row *r)
+{
+    bool empty = !r->count && !r->counted && r->oldest_open_us <= 0;
+    uint64_t from_ns, to_ns;
+
+    if (c->set.note[r->tier])
+        return snapshot_text(s, c->set.note[r->tier]);
+    windows_viewed_time(&c->windows, &from_ns, &to_ns);
+    return empty && !l->end_s && c->account.unattributed_ns[r->tier] > from_ns
+               ? "calls arrive, but their requests are not known: unattributed, not counted"
+               : NULL;
 }
 
 uint64_t snapshot_set_ns(const struct core *c, uint16_t tier)

@@ -20,6 +20,10 @@ void snapshot_add_open(const struct core *c, struct snapshot *s, const char *con
 /* Adds the gaps and marks of the window last viewed. Returns for how many seconds of the window
  * calls were traced. */
 double snapshot_add_gaps(const struct core *c, struct snapshot *s, uint64_t wall_ns);
+/* Returns why the row of a tier, which has its values, is empty; NULL: it is not, or the reason is
+ * not known. */
+const char *snapshot_note(const struct core *c, struct snapshot *s, const struct view_query *l,
+                          const struct snap_row *r);
 /* Returns when the tier of a row was set (ROW_TOTAL: the entry; without an entry, the tier that was
  * set first). */
 uint64_t snapshot_set_ns(const struct core *c, uint16_t tier);

@@ -378,10 +378,10 @@ static void add_tier(struct making *m, uint16_t tier, uint16_t number, const cha
     r->run_count = calls;
     add_dist(m, number, IDENT_ALL, &m->sum);
     add_trend(m, r, tier, IDENT_ALL);
-    r->note =
-        tier < TIER_MAX && m->c->set.note[tier] ? snapshot_text(m->s, m->c->set.note[tier]) : NULL;
     fill(m, r, &m->sum, all_ns, *oldest_at(m, tier, m->idents));
     fill_counted(m, r, tier);
+    if (tier < TIER_MAX)
+        r->note = snapshot_note(m->c, m->s, m->query, r);
     snapshot_fill_waits(r, &m->wait_sum);
     if (!m->query->end_s && tier < TIER_MAX)
         snapshot_fill_busiest(m->c, r, tier);

@@ -34,7 +34,7 @@ static bool folded(struct core *c, const struct event *ev, struct proc *p,
     c->tracker.loops[ev->tier] |= ev->caller == top->caller;
     if (same_target(top, to)) {
         if (to->kind == TO_NOBODY)
-            account_call_refused(&c->account);
+            account_call_refused(&c->account, ev->tier, ev->ts_ns);
         else
             account_call_folded(&c->account);
         if (ev->caller != top->caller && top->fold < UINT16_MAX)
@@ -89,7 +89,7 @@ static void push(struct core *c, const struct event *ev, struct proc *p,
     f->kind = kind[to->kind];
     f->caller = lean ? ev->caller : ev->fn ? ev->fn : c->tiers.tier[ev->tier].fn;
     if (to->kind == TO_NOBODY) {
-        account_call_refused(&c->account);
+        account_call_refused(&c->account, ev->tier, ev->ts_ns);
         inside_changed(c, ev->pid, p, ev->ts_ns, true);
         return;
     }
@@ -110,9 +110,11 @@ static void push(struct core *c, const struct event *ev, struct proc *p,
         drain_full(c, to->req);
         return;
     }
-    f->weight = ev->weight;
+    bool late = to->kind == TO_CLOSED;
+    f->weight = late ? to->weight : ev->weight;
     f->self_ns = to->end_ns;
-    f->ident = finalize_ident(c, to->ident, ev->ts_ns);
+    /* The name of a late call is that of its request, under the rule of that time. */
+    f->ident = finalize_ident(c, to->ident, late && to->ident ? to->end_ns : ev->ts_ns);
     inside_changed(c, ev->pid, p, ev->ts_ns, true);
 }
 
@@ -124,7 +126,7 @@ static void place(struct core *c, const struct event *ev, struct proc *p,
     /* A call outside of any request stays on the stack while there is enough room, so that returns
      * unwind correctly. */
     if (to->kind == TO_NOBODY && !p && c->calls.by_pid.used >= c->calls.proc_cap / 2) {
-        account_call_refused(&c->account);
+        account_call_refused(&c->account, ev->tier, ev->ts_ns);
     } else {
         struct proc *room = calls_room(&c->calls, p, ev->pid);
         if (room) {
@@ -132,7 +134,7 @@ static void place(struct core *c, const struct event *ev, struct proc *p,
             return;
         }
         c->account.anomalies.pids_full += to->kind != TO_NOBODY;
-        account_call_refused(&c->account);
+        account_call_refused(&c->account, ev->tier, ev->ts_ns);
         if (to->starts)
             requests_move(&c->requests, to->req, REQ_EXPIRING);
     }
@@ -175,7 +177,7 @@ static void on_call(struct core *c, const struct event *ev)
 
     c->account.calls.received++;
     if (!t || !t->active) {
-        account_call_refused(&c->account);
+        account_call_refused(&c->account, ev->tier, ev->ts_ns);
         if (p)
             p->unknown_ns = ev->ts_ns;
         return;

@@ -125,7 +125,8 @@ static void add_calls(struct list *l, const struct snapshot *s)
     count(l, "open", s->calls.open, "calls that have not ended");
     mark(count(l, "expired", s->calls.expired, "their end did not arrive, or not within 60 s"),
          STYLE_WARN, many(s->calls.expired, all, 100));
-    count(l, "unattributed", s->calls.unattributed, "calls of unknown requests");
+    mark(count(l, "unattributed", s->calls.unattributed, "not counted: their request is not known"),
+         STYLE_WARN, many(s->calls.unattributed, all, 4));
     mark(count(l, "late", s->anomalies.late, "calls that started after their request ended"),
          STYLE_WARN, many(s->anomalies.late, all, 4));
     count(l, "orphans", s->anomalies.orphan_returns, "returns without an open call");

@@ -247,9 +247,6 @@ static void late_and_asynchronous(void **state)
     expect_ms(a.max_us, 120);
     expect_near(a.share + b.share + e.share, 1);
     expect_near(a.share, 0.8);
-    call(&f, 11000, P3, 7, B, M1); /* forgotten */
-    until(&f, 11100);
-    EXPECT_CALLS(&f, 6, 5, 0, 0, 1);
     done(&f);
 }
 

@@ -681,7 +681,6 @@ static void nothing_lost(void **state)
         l.open_requests = 4096;
         l.processes = 4096;
         l.request_calls = 4096;
-        l.linger_ns = UINT64_C(1000000000000);
         l.slow_entries = SLOW_ENTRIES;
         struct core *c = core_of(l, names);
         if (round % 3 == 0)
@@ -731,7 +730,6 @@ static struct core_limits tight(void)
     l.request_calls = 1 + pick(20);
     l.expire_ns = 1 + rng() % UINT64_C(3000000000);
     l.grace_ns = rng() % 30000000;
-    l.linger_ns = rng() % UINT64_C(1000000000);
     l.history_bytes = rng() % 20000;
     l.slow_entries = pick(10);
     return l;
@@ -779,11 +777,11 @@ static void losses_and_changes(void **state)
         uint32_t lost = pick(30);
 
         run_vm(200 + (int)pick(2000), names);
-        struct core *c = core_of(
-            chance(60) ? tight()
-                       : (struct core_limits){64, 4096, 4096, 256, 256, 60000000000, 20000000,
-                                              10000000000, 1 << 20, 10, chance(50)},
-            names);
+        struct core *c =
+            core_of(chance(60) ? tight()
+                               : (struct core_limits){64, 4096, 4096, 256, 256, 60000000000,
+                                                      20000000, 1 << 20, 10, chance(50)},
+                    names);
         for (size_t i = 0; i < vm.outs; i++) {
             if (chance(lost))
                 continue;

@@ -57,7 +57,10 @@ static struct recording_meta meta(void)
     snprintf(t->name, sizeof t->name, "request");
     snprintf(t->mfa, sizeof t->mfa, "web:handle/1");
     t->active = true;
-    m.tiers.n = 1;
+    snprintf(t[1].name, sizeof t[1].name, "audit");
+    snprintf(t[1].mfa, sizeof t[1].mfa, "audit:handle/1");
+    t[1].active = true;
+    m.tiers.n = 2;
     m.tiers.returns = RETURNS_LEAN;
     return m;
 }
@@ -81,7 +84,8 @@ static struct live begin(void)
     recorder_write(l.r, RECORD_META, BEGIN, b.data, b.len);
     buf_release(&b);
     stream_clock(l.g->stream, 0, m.units_per_s);
-    core_tier_add(l.g->core, m.tiers.tier[0].name, m.tiers.tier[0].mfa);
+    for (int i = 0; i < 2; i++)
+        core_tier_add(l.g->core, m.tiers.tier[i].name, m.tiers.tier[i].mfa);
     core_set_entry(l.g->core, 0);
     core_set_returns(l.g->core, RETURNS_LEAN);
     core_set_release(l.g->core, m.otp);
@@ -126,11 +130,11 @@ static void message(struct buf *b, uint32_t arity, const char *name)
     enc_atom(b, name);
 }
 
-static void head(struct buf *b, uint32_t arity, const char *kind)
+static void head_of(struct buf *b, uint32_t pid, uint32_t arity, const char *kind)
 {
     enc_tuple(b, arity);
     enc_atom(b, "trace_ts");
-    agent_pid(b, "a@b", 42, 3);
+    agent_pid(b, "a@b", pid, 3);
     enc_atom(b, kind);
 }
 
@@ -152,6 +156,11 @@ static void details(struct buf *b, uint64_t seq, uint32_t n)
     enc_u64(b, seq);
     enc_u64(b, 0);
     enc_list(b, n);
+}
+
+static void head(struct buf *b, uint32_t arity, const char *kind)
+{
+    head_of(b, 42, arity, kind);
 }
 
 /* About m:f/0. */
@@ -231,19 +240,19 @@ static void expect_parts(struct engine *g)
 }
 
 /* The live session, and the replay of its recording. */
-static void expect_the_same(struct live *l)
+static void expect_the_same(struct live *l, void (*expect)(struct engine *g))
 {
     struct engine *g = new_engine();
     struct err e;
 
-    expect_parts(l->g);
+    expect(l->g);
     engine_free(l->g);
     assert_int_equal(recorder_close(l->r, &e), 0);
     assert_int_equal(engine_replay(g, l->path, &e), 0);
     while (engine_state(g) != ENGINE_REPLAYED)
         engine_poll(g);
     assert_null(engine_replay_trouble(g));
-    expect_parts(g);
+    expect(g);
     engine_free(g);
     unlink(l->path);
 }
@@ -263,7 +272,7 @@ static void expect_parts_if_late(uint64_t request_ms, uint64_t told_ms)
     poll_until(&l, 950);
     beat(&l, 1000);
     poll_until(&l, 1000);
-    expect_the_same(&l);
+    expect_the_same(&l, expect_parts);
 }
 
 /* The request ends at once; the next frame waits on its way to kprof-top. */
@@ -280,11 +289,77 @@ static void all_frames_are_late(void **state)
     expect_parts_if_late(650, 650);
 }
 
+/* The server takes the message of the request out of its long queue. */
+static void server_call(struct live *l, uint64_t called_ms)
+{
+    struct buf b;
+
+    message(&b, 5, "kb");
+    enc_u64(&b, 2);
+    enc_u64(&b, 0);
+    enc_u64(&b, 64);
+    enc_list(&b, 2);
+    head_of(&b, 43, 5, "return_to");
+    agent_mfa(&b, "gen_server", "loop", 7);
+    enc_u64(&b, at_ns(called_ms + 10));
+    head_of(&b, 43, 6, "call");
+    agent_mfa(&b, "audit", "handle", 1);
+    enc_tuple(&b, 3);
+    enc_u64(&b, 1);
+    enc_u64(&b, LABEL);
+    agent_mfa(&b, "gen_server", "loop", 7);
+    enc_u64(&b, at_ns(called_ms));
+    enc_nil(&b);
+    arrive(l, RECORD_EVENTS, &b);
+}
+
+static void expect_late(struct engine *g)
+{
+    struct snapshot *s = core_snapshot(g->core, WINDOW_RUN, 0);
+    bool found = false;
+
+    assert_int_equal(s->calls.aggregated, 2);
+    assert_int_equal(s->calls.unattributed, 0);
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const struct snap_row *r = &s->rows[i];
+        if (r->tier != 1 || r->ident)
+            continue;
+        found = true;
+        assert_int_equal(r->count, 1);
+        assert_int_equal(r->late, 1);
+        assert_int_equal(r->est_count, 1); /* the request was sampled at 1/1 */
+    }
+    assert_true(found);
+    snapshot_free(s);
+}
+
+/* The queue of a server is long: it begins 20 s after the request has ended. */
+static void a_call_is_late_by_20_s(void **state)
+{
+    (void)state;
+    struct live l = begin();
+
+    beat(&l, 0);
+    poll_until(&l, 250);
+    request(&l);
+    for (uint64_t ms = 500; ms <= 20000; ms += 500) {
+        beat(&l, ms);
+        poll_until(&l, ms + 400);
+    }
+    server_call(&l, 20240);
+    beat(&l, 20500);
+    poll_until(&l, 20950);
+    beat(&l, 21000);
+    poll_until(&l, 21000);
+    expect_the_same(&l, expect_late);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_frame_is_late),
         cmocka_unit_test(all_frames_are_late),
+        cmocka_unit_test(a_call_is_late_by_20_s),
     };
     return cmocka_run_group_tests_name("late events", tests, NULL, NULL);
 }

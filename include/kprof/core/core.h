@@ -19,19 +19,19 @@
 struct core;
 
 struct core_limits {
-    uint32_t identities;    /* names; further ones count as "<other>" (default 64) */
-    uint32_t open_requests; /* default 65536 */
+    uint32_t identities; /* names; further ones count as "<other>" (default 64) */
+    uint32_t
+        open_requests;      /* default 65536; twice as many labels of closed requests are
+                               remembered, 24 bytes each, to recognize late calls and to name them */
     uint32_t processes;     /* with an open call; default 131072 */
     uint32_t stack_depth;   /* open calls per process; default 256 */
     uint32_t request_calls; /* calls stored per open request, default 256 */
     uint64_t expire_ns;     /* a request open this long is expired; default 60 s */
     uint64_t grace_ns;      /* tolerated lateness of events between processes; default 20 ms */
-    uint64_t linger_ns;   /* time for which closed labels are kept, to recognize late calls; default
-                             10 s */
-    size_t history_bytes; /* for closed seconds; default 36 MiB; above 2/3 of it the oldest single
-                             seconds are dropped first, and the sums of longer times stay */
-    uint32_t slow_entries; /* lines of the list of slow requests; default 1000 */
-    bool history;          /* default true; false: only windows up to now can be viewed */
+    size_t history_bytes;   /* for closed seconds; default 36 MiB; above 2/3 of it the oldest single
+                               seconds are dropped first, and the sums of longer times stay */
+    uint32_t slow_entries;  /* lines of the list of slow requests; default 1000 */
+    bool history;           /* default true; false: only windows up to now can be viewed */
 };
 void core_limits_default(struct core_limits *l);
 

@@ -46,6 +46,9 @@ enum event_kind {
 
 /* Set in the label of a request that is followed in detail (not in a label that is a pid). */
 #define EVENT_LABEL_DETAIL (UINT64_C(1) << 48)
+/* The ticket of a label that is not a pid: the next request has the next one, after the last one 0.
+ */
+#define EVENT_LABEL_TICKET ((UINT32_C(1) << 27) - 1)
 static inline int event_in_detail(uint64_t label)
 {
     return !(label >> 63) && (label & EVENT_LABEL_DETAIL) != 0;

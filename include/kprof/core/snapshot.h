@@ -76,8 +76,9 @@ struct snap_row {
     uint64_t then_count;
     const uint8_t *packed; /* the histogram in the form of hist_pack; NULL unless core_keep_hists */
     size_t n_packed;
-    /* Tiers only: the answer of the node about why the tier is empty ("no such function; near:
-     * ..."), until calls are seen; NULL: none. */
+    /* Tiers only: why the tier is empty; NULL: not known. The answer of the node ("no such
+     * function; near: ..."), until calls are seen, or that the calls in the window are
+     * unattributed. */
     const char *note;
     /* The SNAP_TREND seconds before the end of the window, oldest first; NAN if nothing is known or
      * nothing was measured. Errors: as a part of the calls, 0..1. NULL: not requested. */
