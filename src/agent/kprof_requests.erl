@@ -66,7 +66,7 @@ caught(Caught, #s{requests = #requests{capture = {_, _, _, Counters}} = Requests
 left_out(0, S) ->
     S;
 left_out(N, S) ->
-    Text = "~b processes with a heap of 64 MB or more were left out of the capture: the VM would copy the arguments of their calls whole",
+    Text = "the capture left out processes with a heap of 64 MB or more: ~b; the VM would copy the arguments of their calls whole",
     kprof_link:event_kept(capture, kprof_text:format(Text, [N]), S).
 
 -spec captured(state()) -> tuple().

@@ -108,7 +108,7 @@ large_processes_are_not_captured(T) ->
     ?equal(ask(K, {capture, 0}), ok),
     {captured, _, _, Calls} = captured(K),
     ?equal(lists:usort([N || [_, {l, N, _, _}] <- Calls]), [50]),
-    ?got({ke, capture, <<"1 processes with a heap of 64 MB or more were left out", _/binary>>}),
+    ?got({ke, capture, <<"the capture left out processes with a heap of 64 MB or more: 1;", _/binary>>}),
     [exit(P, kill) || P <- Callers],
     finish(T, K).
 
