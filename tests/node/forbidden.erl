@@ -24,6 +24,7 @@ documented(<<"processes">>, {again, {process_info, Item}}, Ms) when Item =/= mes
 documented(<<"processes">>, {process_info, garbage_collection}, _) -> infinity;
 documented(<<"processes">>, {process_info, Item}, Ms) ->
     limit(Item, [current_function, current_stacktrace, dictionary], 200 * (2 + Ms div 2000));
+documented(<<"capture">>, {process_info, Item}, _) -> limit(Item, [], 0); % which processes have large heaps
 documented(<<"reset, end">>, {process_info, Item}, _) -> limit(Item, [], 0); % before the reset of tokens: how long it would take
 documented(_, {again, _}, _) -> infinity;
 documented(_, _, _) -> ?HANDFUL.
