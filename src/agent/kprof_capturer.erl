@@ -37,9 +37,9 @@
     us = 0
 }).
 
-%% #{controller, mfa, isolated, new, counters, walker}: counters is an atomics array of 3 (calls kept, calls seen, processes left out); the walker may
-%% still be clearing flags. When everything is removed from the VM, the controller gets {captured, Capturer, {captured, Ran, Us,
-%% [Call]}}. -> {Capturer, Monitor}; none: the node has no room for a process
+%% #{controller, mfa, isolated, new, counters, walker}: counters is an atomics array of 3 (calls kept, calls seen, processes left
+%% out); the walker may still be clearing flags. When everything is removed from the VM, the controller gets {captured, Capturer,
+%% {captured, Ran, Us, [Call]}}. -> {Capturer, Monitor}; none: the node has no room for a process
 -spec start(kprof_capture:options()) -> none | {pid(), reference()}.
 start(Opts) ->
     kprof_node:if_room(fun() -> spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS)]) end).
@@ -100,12 +100,8 @@ flag_some([], N, Slice, #p{source = Source, taken = Taken} = P) when N > 0, Sour
 flag_some(Todo, _, _, P) ->
     P#p{todo = Todo}.
 
-%% If its queue is long or may not be read, only the newer part of the heap is known.
 has_large_heap(Pid, Vm) ->
-    Words = case kprof_walk:may_ask_queue(Pid, Vm) andalso not kprof_walk:is_long(kprof_walk:info(Pid, message_queue_len)) of
-        true -> kprof_walk:of_heaps(heaps, kprof_walk:info(Pid, garbage_collection_info));
-        false -> kprof_walk:info(Pid, heap_size)
-    end,
+    Words = kprof_walk:words(heaps, Pid, Vm),
     is_integer(Words) andalso Words >= ?HEAP_WORDS.
 
 flag(Who, On, #p{session = Session}) -> kprof_spec:flags({Session, self()}, Who, On, [call]).

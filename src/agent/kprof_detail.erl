@@ -301,7 +301,8 @@ asked([], _, D) -> D.
 
 %% ---- The helper ----
 
-%% Modules: the version of a module, and its receiving functions if they are known. Waiting: questions about modules, read one after the other. Reader: reads
+%% Modules: the version of a module, and its receiving functions if they are known. Waiting: questions about modules, read one after
+%% the other. Reader: reads
 %% the first of them. Asking: those that ask for the length of a mailbox.
 -type facts() :: none | [{atom(), arity()}].
 -record(h, {
@@ -423,8 +424,8 @@ answered(Relay, P, {_, F, A} = MFA, Found) ->
 %% The length of the mailbox of P. It may take long until P answers.
 -spec ask(pid(), pid(), kprof_hazard:vm()) -> term().
 ask(Relay, P, Vm) ->
-    case kprof_walk:may_ask_queue(P, Vm) andalso process_info(P, message_queue_len) of
-        {_, N} -> Relay ! {told, {trace_ts, P, queue, N, erlang:monotonic_time()}};
-        _ -> none
+    case kprof_walk:queue(P, Vm) of
+        none -> none;
+        N -> Relay ! {told, {trace_ts, P, queue, N, erlang:monotonic_time()}}
     end,
     Relay ! {helped, ?ASK_NS}.

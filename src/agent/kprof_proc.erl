@@ -60,7 +60,7 @@ got({Pid, Ref}, Until, Else) ->
 queue(Name, Vm) -> ask(fun() -> queue_of(whereis(binary_to_existing_atom(Name, utf8)), Vm) end, erlang:monotonic_time(millisecond) + ?WAIT_MS, -1).
 
 queue_of(P, Vm) ->
-    case is_pid(P) andalso kprof_walk:may_ask_queue(P, Vm) andalso kprof_walk:info(P, message_queue_len) of
+    case is_pid(P) andalso kprof_walk:queue(P, Vm) of
         N when is_integer(N) -> N;
         _ -> -1
     end.

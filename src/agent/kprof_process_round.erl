@@ -8,7 +8,8 @@
 %% and the names of the groups: {{call | app, Name}, Number}, {{call | app, number, Number}, Name}, {call | app, how many}.
 %%
 %% Invariant: the top processes are asked by other processes, which have ?ANSWER_MS. The values of a running process arrive at
-%% its next yield, and the round waits for that; processes of which this is known to take long are left out. The sizes of heaps are read only where reductions or queue have changed. At
+%% its next yield, and the round waits for that; processes of which this is known to take long are left out. The sizes of heaps are
+%% read only where reductions or queue have changed. At
 %% most ?KNOWN processes are compared with the round before, at most ?CALLS initial calls and ?APPS applications are told
 %% apart.
 -module(kprof_process_round).

@@ -5,7 +5,8 @@
 %% (kprof_walk). If the hazard table forbids sample_queue, the queues of processes whose messages are off heap are not
 %% read; if it forbids sample_large, processes with large heaps are not chosen.
 %%
-%% Invariant: at most ?MOST processes are chosen, none of those that are stuck (kprof_stuck); if more match, a different random part of them each time. Processes of
+%% Invariant: at most ?MOST processes are chosen, none of those that are stuck (kprof_stuck); if more match, a different random part
+%% of them each time. Processes of
 %% agents are never chosen.
 -module(kprof_stack_choice).
 -agent(tools).
@@ -301,18 +302,8 @@ reductions(P) ->
         none -> -1
     end.
 
-amount(queue, P, C) -> queue(P, C);
-amount(By, P, C) ->
-    case kprof_walk:is_long(queue(P, C)) of
-        true -> kprof_walk:info(P, heap_size);
-        false -> kprof_walk:of_heaps(By, kprof_walk:info(P, garbage_collection_info))
-    end.
-
-queue(P, #c{vm = Vm}) ->
-    case kprof_walk:may_ask_queue(P, Vm) of
-        true -> kprof_walk:info(P, message_queue_len);
-        false -> none
-    end.
+amount(queue, P, #c{vm = Vm}) -> kprof_walk:queue(P, Vm);
+amount(By, P, #c{vm = Vm}) -> kprof_walk:words(By, P, Vm).
 
 %% ---- Data about the chosen processes ----
 

@@ -6,7 +6,7 @@
 %% of kprof_flags: walks for samples and tables go on all the time, and the node's own processes wait for each slice.
 -module(kprof_walk).
 -export([new/0, heap/0, source/1, take/2, each/4, at/1, idle/2, busy_ns/1]).
--export([info/2, may_ask/2, may_ask_queue/2, of_heaps/2, is_long/1, is_large/1, is_agents/1, masters/0]).
+-export([info/2, may_ask/2, may_ask_queue/2, queue/2, words/3, of_heaps/2, is_long/1, is_large/1, is_agents/1, masters/0]).
 -export_type([walk/0]).
 
 -define(STEP, 16). % processes between two readings of the clock
@@ -114,6 +114,22 @@ may_ask(P, Vm) ->
 %% Whether the length of its queue may be read.
 -spec may_ask_queue(pid(), kprof_hazard:vm()) -> boolean().
 may_ask_queue(P, Vm) -> kprof_hazard:allowed(sample_queue, Vm) orelse info(P, message_queue_data) =:= on_heap.
+
+%% The length of its queue; none: it may not be read, or the process is dead.
+-spec queue(pid(), kprof_hazard:vm()) -> non_neg_integer() | none.
+queue(P, Vm) ->
+    case may_ask_queue(P, Vm) of
+        true -> info(P, message_queue_len);
+        false -> none
+    end.
+
+%% As of_heaps/2; if its queue is long, only heap_size.
+-spec words(memory | binary | heaps, pid(), kprof_hazard:vm()) -> non_neg_integer() | none.
+words(What, P, Vm) ->
+    case is_long(queue(P, Vm)) of
+        true -> info(P, heap_size);
+        false -> of_heaps(What, info(P, garbage_collection_info))
+    end.
 
 %% Words, from garbage_collection_info.
 -spec of_heaps(memory | binary | heaps, term()) -> non_neg_integer() | none.
